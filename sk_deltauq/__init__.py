@@ -1,0 +1,16 @@
+"""scikit-learn estimators for tabular data that say how sure they are (Delta-UQ)."""
+
+from sk_deltauq import distributions, metrics
+from sk_deltauq._deltauq import DeltaUQClassifier, DeltaUQRegressor
+from sk_deltauq.distributions import CategoricalMixture, NormalMixture
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "CategoricalMixture",
+    "DeltaUQClassifier",
+    "DeltaUQRegressor",
+    "NormalMixture",
+    "distributions",
+    "metrics",
+]

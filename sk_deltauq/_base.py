@@ -1,0 +1,279 @@
+"""What every estimator of the package does: check, scale, train, and predict chunk by chunk.
+
+A method gives this base two hooks. `_fit_model` trains on scaled float32 tensors; `_components`
+maps scaled rows to the parameters of all components and is differentiable. What is public is
+computed from these, in `_regression.py` and `_classification.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from abc import ABCMeta, abstractmethod
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils import gen_batches
+from sklearn.utils.validation import check_is_fitted
+
+from sk_deltauq._random import draw_seed
+from sk_deltauq._skorch.training import Training, holds_out
+from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._torch.embeddings import EMBEDDINGS
+from sk_deltauq._torch.networks import ACTIVATIONS
+from sk_deltauq._validation import check_table, check_weights, fit_input_scaler, scaled_tensor
+
+# Floats in the widest layer of one chunk: about what the second-level cache of a core holds, and
+# on a GPU enough to keep it busy.
+_CHUNK_FLOATS = {"cpu": 2**19, "cuda": 2**26}
+
+
+@dataclass(frozen=True)
+class FitData:
+    """Training rows as a method gets them; rows of weight zero are gone.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        As they came.
+    x, y, weights : torch.Tensor
+        Float32: scaled rows `(row, feature)`, encoded targets `(row, target)`, weights `(row,)`.
+    labels : ndarray of shape (n_samples,) or None
+        Class numbers, for a classifier.
+    """
+
+    X: np.ndarray
+    x: torch.Tensor
+    y: torch.Tensor
+    weights: torch.Tensor
+    labels: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """Which of the ways to fit this is.
+
+    Attributes
+    ----------
+    resume : bool
+        Go on from the fitted net, its scales and classes.
+    partial : bool
+        `partial_fit`: one epoch, and more rows may come.
+    classes : array-like or None
+        All classes that will ever come, if the caller says so.
+    """
+
+    resume: bool
+    partial: bool = False
+    classes: object = None
+
+
+class BaseUQ(BaseEstimator, metaclass=ABCMeta):
+    """Common part of all estimators; not to be used by itself."""
+
+    _parameter_constraints: dict = {
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "embedding": [StrOptions({name for name in EMBEDDINGS if name}), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
+        "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
+        "warm_start": ["boolean"],
+        "module": [callable, None],
+        "net_params": [dict, None],
+        "device": [str],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    # The two hooks of a method, and the one of its kind (regressor or classifier)
+
+    @abstractmethod
+    def _fit_model(self, data: FitData, training: Training, plan: FitPlan):
+        """Train, and set the fitted attributes."""
+
+    @abstractmethod
+    def _components(self, x: torch.Tensor):
+        """Parameters of all components, `(component, sample, ...)`, of rows `(row, feature)`.
+
+        The rows are scaled; the result is differentiable in them.
+        """
+
+    @abstractmethod
+    def _encode_target(self, y, weights, plan: FitPlan):
+        """Learn the scale or the classes of the target, and encode it.
+
+        Returns the encoded targets `(row, target)`, the final weights, and the class numbers of
+        the rows or None.
+        """
+
+    # Fit
+
+    def _fit(self, X, y, sample_weight):
+        """What `fit` does in every estimator."""
+        plan = FitPlan(resume=self.warm_start and self.__sklearn_is_fitted__())
+        return self._fit_as_planned(X, y, sample_weight, plan)
+
+    def _partial_fit(self, X, y, sample_weight, classes=None):
+        """What `partial_fit` does in every estimator."""
+        if self.early_stopping is True:
+            raise ValueError(
+                "partial_fit does not support early_stopping=True: one call has no later epochs "
+                "to compare with. Use early_stopping='auto' or False."
+            )
+        plan = FitPlan(resume=self.__sklearn_is_fitted__(), partial=True, classes=classes)
+        return self._fit_as_planned(X, y, sample_weight, plan)
+
+    def _fit_as_planned(self, X, y, sample_weight, plan):
+        """Check everything, then train; an error leaves no half-fitted estimator behind.
+
+        A mistake in the parameters or the data leaves the estimator as it was. A failure during
+        training, Ctrl-C included, leaves it unfitted, or as it was if it went on from a fit.
+        """
+        self._validate_params()
+        before = vars(self).copy()
+        parameters = {name: value for name, value in before.items() if not name.endswith("_")}
+        with _state_on_error(self, before):
+            if not plan.resume:
+                _set_state(self, parameters)
+            data = self._prepare(X, y, sample_weight, plan)
+            training = self._training(data, plan)
+        with _state_on_error(self, before if plan.resume else parameters):
+            self._fit_model(data, training, plan)
+        return self
+
+    def _prepare(self, X, y, sample_weight, plan) -> FitData:
+        """Check the data, drop rows without weight, fit the scalers, and encode."""
+        X, y = check_table(self, X, y, reset=not plan.resume, **self._target_checks)
+        weights = check_weights(sample_weight, X)
+        X, y, weights = _with_weight(weights, X, y, weights)
+        targets, weights, labels = self._encode_target(y, weights, plan)
+        # A class weight of zero is as good as a sample weight of zero.
+        X, targets, weights, labels = _with_weight(weights, X, targets, weights, labels)
+        if not plan.resume:
+            self.x_scaler_ = fit_input_scaler(X, weights, more_to_come=plan.partial)
+            self.seed_ = draw_seed(self.random_state)
+        return FitData(
+            X=X,
+            x=scaled_tensor(X, self.x_scaler_),
+            y=targets,
+            weights=torch.from_numpy(weights.astype(np.float32)),
+            labels=labels,
+        )
+
+    def _training(self, data: FitData, plan: FitPlan) -> Training:
+        """The training settings for this data."""
+        n_candidates = len(data.X) - (0 if data.labels is None else len(np.unique(data.labels)))
+        hold_out = not plan.partial and holds_out(
+            self.early_stopping, n_candidates, self.n_members, self.validation_fraction
+        )
+        return Training(
+            n_members=self.n_members,
+            seed=self.seed_,
+            hold_out=hold_out,
+            max_iter=1 if plan.partial else self.max_iter,
+            warn=not plan.partial,
+            batch_size=self.batch_size,
+            learning_rate_init=self.learning_rate_init,
+            alpha=self.alpha,
+            tol=self.tol,
+            n_iter_no_change=self.n_iter_no_change,
+            validation_fraction=self.validation_fraction,
+            device=_check_device(self.device),
+            net_params=dict(self.net_params or {}),
+            verbose=bool(self.verbose),
+            name=type(self).__name__,
+        )
+
+    # Predict
+
+    def _check_rows(self, X):
+        """Rows to predict, checked."""
+        check_is_fitted(self)
+        return check_table(self, X, reset=False)
+
+    def _map_components(self, X, reduce):
+        """Apply `reduce` to the components of every row, chunk by chunk.
+
+        Every chunk has the same number of rows, the last one padded, so a row meets the same
+        matrix products wherever it stands and gets the same answer, to the last bit, whatever
+        other rows come with it. Memory is bounded by the chunk.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Checked rows.
+        reduce : callable
+            Maps what `_components` returns to a tuple of tensors with the samples first.
+
+        Returns
+        -------
+        tuple of ndarray
+            Float64, samples first.
+        """
+        module = self.net_.module_
+        floats = _CHUNK_FLOATS["cpu" if self.net_.device == "cpu" else "cuda"]
+        per_row = self.n_components_ * module.width
+        chunk = 2 ** max(4, min(16, int(math.log2(max(1, floats // per_row)))))
+        results = None
+        with torch.inference_mode():
+            for rows in gen_batches(len(X), chunk):
+                x = scaled_tensor(X[rows], self.x_scaler_, n_rows=chunk).to(self.net_.device)
+                parts = [part.cpu().numpy() for part in reduce(self._components(x))]
+                if results is None:
+                    results = [np.empty((len(X), *part.shape[1:])) for part in parts]
+                for result, part in zip(results, parts, strict=True):
+                    result[rows] = part[: rows.stop - rows.start]
+        return tuple(results)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "net_")
+
+
+@contextlib.contextmanager
+def _state_on_error(estimator, state: dict):
+    """Leave the estimator with `state` as its attributes if the block fails, Ctrl-C included."""
+    try:
+        yield
+    except BaseException:
+        _set_state(estimator, state)
+        raise
+
+
+def _set_state(estimator, state: dict) -> None:
+    vars(estimator).clear()
+    vars(estimator).update(state)
+
+
+def _with_weight(weights: np.ndarray, *arrays):
+    """The rows of each array whose weight is positive (arrays that are None stay None)."""
+    present = weights > 0
+    if present.all():
+        return arrays
+    return tuple(
+        None if a is None else a[torch.from_numpy(present) if torch.is_tensor(a) else present]
+        for a in arrays
+    )
+
+
+def _check_device(device: str) -> str:
+    """Refuse a device that torch does not know, or that this machine has not got."""
+    try:
+        kind = torch.device(device).type
+        if kind == "cuda":
+            torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(
+            f"device must name a device that torch can use here, such as 'cpu' or 'cuda', got "
+            f"{device!r}: {error}"
+        ) from error
+    return device

@@ -1,0 +1,232 @@
+"""Everything public of a classifier, computed from its components: logits."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Bunch, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from sk_deltauq._base import BaseUQ
+from sk_deltauq.distributions import CategoricalMixture
+
+
+class ClassifierUQ(ClassifierMixin, BaseUQ):
+    """Class probabilities with uncertainties.
+
+    `_components` of a subclass returns logits `(component, sample, class)`.
+    """
+
+    _target_checks: dict = {}
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows: numbers, in any units (they are standardised inside).
+        y : array-like of shape (n_samples,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, at least zero; only their ratios count. A row of weight zero is
+            as good as absent.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter, the data or a weight is not valid, or if training diverges. The
+            estimator is then as it was before, or not fitted.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go on with one epoch over the given rows, without early stopping.
+
+        The scales of X are those of the first call. The anchors are a random sample of all rows
+        that came so far.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to train on.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever come. Needed in the first call unless `y` has them all.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, at least zero.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter, the data or a weight is not valid, if `early_stopping` is True, or if
+            training diverges. The estimator is then as it was before.
+        """
+        return self._partial_fit(X, y, sample_weight, classes=classes)
+
+    def predict(self, X, return_std=False):
+        """Predict the class and, on request, how far the components disagree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        return_std : bool, default=False
+            Whether to return the epistemic uncertainty as well.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            The most probable label.
+        y_std : ndarray of shape (n_samples,)
+            Standard deviation of the logits over the components, averaged over the classes: the
+            paper's score for outliers. Only if `return_std` is True.
+        """
+        proba, epistemic, *_ = self._summarise(X)
+        labels = self.classes_[proba.argmax(axis=1)]
+        return (labels, epistemic) if return_std else labels
+
+    def predict_proba(self, X):
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            Mean of the components' probabilities, in the order of `classes_`; rows sum to one.
+        """
+        return self._summarise(X)[0]
+
+    def predict_log_proba(self, X):
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, n_classes)
+            Logarithm of `predict_proba`, finite also where that is zero by underflow.
+        """
+        return self._map_components(
+            self._check_rows(X), lambda logits: (self._log_proba(self._tempered(logits)),)
+        )[0]
+
+    def predict_uncertainty(self, X):
+        """Tell the parts of the uncertainty apart.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        parts : Bunch
+            Arrays of shape (n_samples,):
+
+            - `epistemic`: standard deviation of the logits over the components (eq. 6 of the
+              paper), averaged over the classes.
+            - `total`: entropy of `predict_proba`, in nats.
+            - `aleatoric`: mean entropy of the components, in nats.
+            - `mutual_information`: their difference, in nats: how much the components disagree
+              in what they predict.
+        """
+        _, epistemic, total, aleatoric = self._summarise(X)
+        return Bunch(
+            epistemic=epistemic,
+            aleatoric=aleatoric,
+            total=total,
+            mutual_information=np.maximum(total - aleatoric, 0.0),
+        )
+
+    def predict_dist(self, X):
+        """Predict the whole distribution over the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        dist : CategoricalMixture
+            One mixture a row; class numbers are positions in `classes_`.
+        """
+        (logits,) = self._map_components(
+            self._check_rows(X), lambda logits: (self._tempered(logits.double()).transpose(0, 1),)
+        )
+        return CategoricalMixture(np.moveaxis(logits, 1, 0))
+
+    def _summarise(self, X):
+        """Probabilities, epistemic std, total and expected entropy of each row."""
+        return self._map_components(self._check_rows(X), self._summary_of_chunk)
+
+    def _summary_of_chunk(self, logits):
+        logits = logits.double()
+        epistemic = mean_logit_std(logits)
+        logits = self._tempered(logits)
+        log_proba = self._log_proba(logits)
+        component_entropy = torch.special.entr(logits.softmax(dim=2)).sum(dim=2)
+        proba = log_proba.exp()
+        proba = proba / proba.sum(dim=1, keepdim=True)
+        entropy = torch.special.entr(proba).sum(dim=1)
+        return proba, epistemic, entropy, component_entropy.mean(dim=0)
+
+    @staticmethod
+    def _log_proba(logits):
+        """Log of the mean of the components' probabilities, `(sample, class)`."""
+        return logits.double().log_softmax(dim=2).logsumexp(dim=0) - np.log(len(logits))
+
+    def _tempered(self, logits):
+        """Hook for methods that soften the logits of uncertain rows."""
+        return logits
+
+    def _encode_target(self, y, weights, plan):
+        check_classification_targets(y)
+        if plan.partial and self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs all rows at once, and partial_fit has not got "
+                "them. Give the weights as a dict {label: weight}, or use sample_weight."
+            )
+        if not plan.resume:
+            self.classes_ = np.unique(y if plan.classes is None else np.asarray(plan.classes))
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"y has labels {unknown.tolist()} that are not among the classes "
+                f"{self.classes_.tolist()} of the first call. Name all labels there "
+                "(partial_fit(..., classes=...)), or start afresh with fit."
+            )
+        labels = np.searchsorted(self.classes_, y)
+        if self.class_weight is not None:
+            weights = weights * compute_sample_weight(self.class_weight, y)
+            if not weights.any():
+                raise ValueError(
+                    f"class_weight={self.class_weight!r} leaves no row with a positive weight. "
+                    "Give at least one class of y a positive weight."
+                )
+        return torch.from_numpy(labels.astype(np.float32))[:, None], weights, labels
+
+
+def mean_logit_std(logits: torch.Tensor) -> torch.Tensor:
+    """Std of the logits over components (eq. 6), averaged over classes: `(sample,)`."""
+    return logits.std(dim=0, correction=1 if len(logits) > 1 else 0).mean(dim=1)

@@ -1,0 +1,566 @@
+"""Delta-UQ: one network on anchored inputs, marginalised over the anchors."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from abc import abstractmethod
+from numbers import Integral, Real
+
+import numpy as np
+import torch
+
+from sk_deltauq._base import BaseUQ
+from sk_deltauq._classification import ClassifierUQ, mean_logit_std
+from sk_deltauq._random import Stream, numpy_rng, torch_generators, torch_seeded
+from sk_deltauq._regression import RegressorUQ
+from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._torch.heads import CategoricalHead, GaussianHead
+from sk_deltauq._torch.networks import AnchoredMLP, AnchoredModules
+from sk_deltauq._validation import scaled_tensor
+
+
+class _DeltaUQ(BaseUQ):
+    """The method, whatever the head: draw anchors, train on `[c, x - c]`, pair all with all."""
+
+    _parameter_constraints: dict = {
+        **BaseUQ._parameter_constraints,
+        "n_anchors": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    # What shapes the network: it cannot change while training goes on from its weights.
+    _architecture_params = ("hidden_layer_sizes", "activation", "embedding", "n_members", "module")
+
+    @abstractmethod
+    def _make_head(self):
+        """A new head, the criterion of the net."""
+
+    def _fit_model(self, data, training, plan):
+        call = self.n_iter_ if plan.resume and plan.partial else 0
+        anchors = self._draw_anchors(data, training, plan, call)
+        rows = training.rows(data.x, data.y, data.weights, labels=data.labels, call=call)
+        net = (
+            self._resumed_net(data, training, plan)
+            if plan.resume
+            else self._new_net(data, training)
+        )
+        net.module_.register_buffer("anchors", anchors.to(training.device))
+        # Only a user's own code draws from torch's global generators.
+        foreign = self.module is not None or bool(self.net_params)
+        with (
+            torch_seeded(training.seed, Stream.MODULE, call)
+            if foreign
+            else contextlib.nullcontext()
+        ):
+            monitor = training.run(net, rows, anchors)
+        self.net_ = net
+        self.n_components_ = self.n_members * len(anchors)
+        self.n_iter_ = len(net.history)
+        self.loss_curve_ = net.history[:, "train_loss"]
+        self.validation_scores_ = _one_or_all_members(monitor.scores)
+        self.best_validation_score_ = _one_or_all_members(monitor.best_scores)
+
+    def _draw_anchors(self, data, training, plan, call):
+        """Keep a random sample of all rows so far, weighted rows in proportion to their weights.
+
+        Each row draws a key, and the rows with the largest keys are the sample (Efraimidis and
+        Spirakis, 2006): keys of later rows can be compared with those of the anchors in hand.
+        """
+        rng = numpy_rng(training.seed, Stream.ANCHORS, call)
+        keys = np.log1p(-rng.random(len(data.X))) / data.weights.double().numpy()
+        X = data.X
+        if plan.resume and plan.partial:
+            keys = np.concatenate([self._anchor_keys_, keys])
+            X = np.concatenate([self.anchors_, X])
+        chosen = np.argsort(-keys, kind="stable")[: self.n_anchors]
+        self.anchors_, self._anchor_keys_ = X[chosen], keys[chosen]
+        return scaled_tensor(self.anchors_, self.x_scaler_)
+
+    def _new_net(self, data, training):
+        generators = torch_generators(training.seed, Stream.WEIGHTS, range(self.n_members))
+        head = self._make_head()
+        settings = {"embedding": self.embedding, "generators": generators}
+        widths = (data.x.shape[1], head.n_network_outputs)
+        if self.module is None:
+            module = AnchoredMLP(
+                *widths,
+                hidden_layer_sizes=_layer_sizes(self.hidden_layer_sizes),
+                activation=self.activation,
+                **settings,
+            )
+        else:
+            module = AnchoredModules(*widths, factory=self.module, **settings)
+        self._architecture_ = self._architecture()
+        return training.new_net(module, head, len(data.x))
+
+    def _resumed_net(self, data, training, plan):
+        """A copy of the fitted net to train on: an error must not harm the one in hand."""
+        changed = [
+            name
+            for name, value in self._architecture().items()
+            if value != self._architecture_[name]
+        ]
+        if changed:
+            raise ValueError(
+                f"Training cannot go on from the last fit with another {', '.join(changed)}. Set "
+                "it back, or start afresh: fit with warm_start=False."
+            )
+        net = copy.deepcopy(self.net_)
+        return net if plan.partial else training.new_net(net.module_, net.criterion_, len(data.x))
+
+    def _architecture(self):
+        params = {name: getattr(self, name) for name in self._architecture_params}
+        return {**params, "hidden_layer_sizes": _layer_sizes(self.hidden_layer_sizes)}
+
+    def _components(self, x):
+        module = self.net_.module_
+        return self.net_.criterion_.components(module.all_pairs(x.T, module.anchors.T))
+
+
+class DeltaUQRegressor(RegressorUQ, _DeltaUQ):
+    """Regressor that says how sure it is: an anchored MLP, averaged over its anchors (Delta-UQ).
+
+    The network sees each row `x` together with another training row, the anchor `c`, as
+    `[c, x - c]`. In training the anchors are random. At prediction every row is paired with the
+    same `n_anchors` anchors: the mean over them is the prediction, their spread is the epistemic
+    uncertainty (eq. 6 of [1]_), and a noise model adds the aleatoric part.
+
+    Rows and targets are standardised inside; all answers are in the units and shape of `y`.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(50, 50)
+        Number of units in each hidden layer.
+    activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    n_anchors : int, default=20
+        Number of training rows kept as anchors. Each prediction is a mean over all of them. With
+        fewer training rows than this, all rows are anchors.
+    n_members : int, default=1
+        Number of networks, trained side by side as one stacked module. With early stopping each
+        leaves out another fold of the rows (cross-fitting). The components of a prediction are
+        all pairs of a member and an anchor.
+    noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
+        Noise model: a variance that the network predicts for each row, one learnt variance for
+        each output, or none. With None the loss is the squared error and the standard deviation
+        is epistemic only, as in the paper: for targets without noise, such as a deterministic
+        simulator.
+    nll_beta : float, default=0.5
+        Each row's negative log-likelihood is weighted by its predicted variance to this power
+        (beta-NLL, [2]_), between 0 (plain likelihood) and 1 (as hard on the mean as the squared
+        error). Not used with `noise=None`.
+    embedding : {"sinusoidal", "periodic"} or None, default=None
+        Embedding of the standardised inputs, before anchoring: fixed sines and cosines in
+        octaves, or sines and cosines with learnt frequencies ([3]_). The inputs themselves are
+        kept beside them.
+    alpha : float, default=0.0
+        Strength of the L2 penalty on the weights, divided by the batch size as in
+        `MLPRegressor`. Early stopping regularises already.
+    batch_size : int or "auto", default="auto"
+        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
+        number of rows, from 32 to 1024.
+    learning_rate_init : float, default=0.003
+        Step size of Adam.
+    max_iter : int, default=400
+        Most epochs, each a pass over the training rows.
+    tol : float, default=1e-4
+        An epoch counts as an improvement if the score (or, without early stopping, the training
+        loss) is better than the best one by more than this.
+    n_iter_no_change : int, default=40
+        Number of epochs in a row without an improvement after which training stops.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
+        were best on them, member by member. "auto" does so if every held-out fold has at least 20
+        rows: with the default `validation_fraction`, from 200 rows on. Below, the score of so few
+        rows would be noise, and the network needs them more.
+    validation_fraction : float, default=0.1
+        Largest part of the rows that a member holds out, above 0 and at most 0.5. A fold is
+        smaller where there are more members than `1 / validation_fraction`.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights, scales and anchors' network of the last fit.
+    module : callable, default=None
+        Factory of a torch module to use in place of the multilayer perceptron:
+        `module(in_features, out_features)` is called once a member, with twice the (embedded)
+        input width, since the rows it gets are `[c, x - c]`. `hidden_layer_sizes` and
+        `activation` are then not used.
+    net_params : dict, default=None
+        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
+        `{"callbacks": [...]}`.
+    device : str, default="cpu"
+        Torch device to train and predict on.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the mini-batches, the anchors and the held-out rows. An int
+        gives the same model each time; torch's and NumPy's global generators are left alone.
+    verbose : bool or int, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (min(n_anchors, n_samples), n_features)
+        The anchors: training rows, in the units of `X`.
+    n_components_ : int
+        Number of components of a prediction: members times anchors.
+    n_iter_ : int
+        Number of epochs run.
+    loss_curve_ : list of float
+        Training loss of each epoch, mean over members.
+    validation_scores_ : ndarray of shape (n_iter_,) or (n_iter_, n_members), or None
+        Mean log density (minus the squared error with `noise=None`) of the held-out
+        rows after each epoch; None without early stopping.
+    best_validation_score_ : float or ndarray of shape (n_members,), or None
+        The best of them.
+    noise_std_ : float or ndarray of shape (n_outputs,)
+        Standard deviation of the noise, in the units of `y`. Only with `noise="homoscedastic"`.
+    n_outputs_ : int
+        Number of outputs.
+    net_ : skorch.NeuralNet
+        The trained net; `net_.module_` is the torch module with all members.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where `X` had names that are all strings.
+
+    See Also
+    --------
+    DeltaUQClassifier : The same method for class labels.
+
+    Notes
+    -----
+    The first layer is written `W x + V c`, where the paper has weights `[V + W, W]` on
+    `[c, x - c]`: the same functions, and the same ones at the start, in coordinates that train
+    better and predict faster. Predictions do not depend on what other rows they come with.
+
+    References
+    ----------
+    .. [1] Thiagarajan, Anirudh, Narayanaswamy, Bremer, "Single Model Uncertainty Estimation via
+       Stochastic Data Centering", NeurIPS 2022.
+    .. [2] Seitzer, Tavakoli, Antic, Martius, "On the Pitfalls of Heteroscedastic Uncertainty
+       Estimation with Probabilistic Neural Networks", ICLR 2022.
+    .. [3] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
+       Learning", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sk_deltauq import DeltaUQRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = DeltaUQRegressor(max_iter=50, random_state=0).fit(X_train, y_train)
+    >>> y_mean, y_std = model.predict(X_test, return_std=True)
+    >>> y_mean.shape, y_std.shape
+    ((111,), (111,))
+    >>> model.predict_interval(X_test, coverage=0.9).shape
+    (111, 2)
+    """
+
+    _parameter_constraints: dict = {
+        **_DeltaUQ._parameter_constraints,
+        "noise": [StrOptions({"heteroscedastic", "homoscedastic"}), None],
+        "nll_beta": [Interval(Real, 0, 1, closed="both")],
+    }
+    _architecture_params = (*_DeltaUQ._architecture_params, "noise")
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(50, 50),
+        activation="relu",
+        *,
+        n_anchors=20,
+        n_members=1,
+        noise="heteroscedastic",
+        nll_beta=0.5,
+        embedding=None,
+        alpha=0.0,
+        batch_size="auto",
+        learning_rate_init=3e-3,
+        max_iter=400,
+        tol=1e-4,
+        n_iter_no_change=40,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        warm_start=False,
+        module=None,
+        net_params=None,
+        device="cpu",
+        random_state=None,
+        verbose=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.n_anchors = n_anchors
+        self.n_members = n_members
+        self.noise = noise
+        self.nll_beta = nll_beta
+        self.embedding = embedding
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.module = module
+        self.net_params = net_params
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _make_head(self):
+        return GaussianHead(
+            self.n_outputs_,
+            noise=self.noise,
+            nll_beta=self.nll_beta,
+            n_members=self.n_members,
+        )
+
+    def _fit_model(self, data, training, plan):
+        super()._fit_model(data, training, plan)
+        if self.noise == "homoscedastic":
+            scaled = self.net_.criterion_.noise_std().detach().cpu().double().numpy()
+            noise_std = self._in_units_of_y(scaled)
+            self.noise_std_ = float(noise_std) if self.n_outputs_ == 1 else noise_std
+
+
+class DeltaUQClassifier(ClassifierUQ, _DeltaUQ):
+    """Classifier that says how sure it is: an anchored MLP, averaged over its anchors (Delta-UQ).
+
+    The network sees each row `x` together with another training row, the anchor `c`, as
+    `[c, x - c]`. In training the anchors are random. At prediction every row is paired with the
+    same `n_anchors` anchors: the mean of their probabilities is the prediction, and the spread of
+    their logits is the epistemic uncertainty (eq. 6 of [1]_).
+
+    Rows are standardised inside.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(50, 50)
+        Number of units in each hidden layer.
+    activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    n_anchors : int, default=20
+        Number of training rows kept as anchors. Each prediction is a mean over all of them. With
+        fewer training rows than this, all rows are anchors.
+    n_members : int, default=1
+        Number of networks, trained side by side as one stacked module. With early stopping each
+        leaves out another fold of the rows (cross-fitting). The components of a prediction are
+        all pairs of a member and an anchor.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
+        frequencies. None weighs all rows alike.
+    temper : bool, default=False
+        Whether to shrink the logits of a row by its epistemic uncertainty, to `(1 - s)` times
+        their size, where `s` is the row's mean std of the logits, scaled to [0, 1) by the range
+        that it has on held-out training rows (paper, section 4b; the paper takes the range of
+        the test batch, and a row's answer would then depend on its neighbours). Needs rows held
+        out for early stopping.
+    embedding : {"sinusoidal", "periodic"} or None, default=None
+        Embedding of the standardised inputs, before anchoring: fixed sines and cosines in
+        octaves, or sines and cosines with learnt frequencies ([2]_). The inputs themselves are
+        kept beside them.
+    alpha : float, default=0.0
+        Strength of the L2 penalty on the weights, divided by the batch size as in
+        `MLPRegressor`. Early stopping regularises already.
+    batch_size : int or "auto", default="auto"
+        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
+        number of rows, from 32 to 1024.
+    learning_rate_init : float, default=0.003
+        Step size of Adam.
+    max_iter : int, default=400
+        Most epochs, each a pass over the training rows.
+    tol : float, default=1e-4
+        An epoch counts as an improvement if the score (or, without early stopping, the training
+        loss) is better than the best one by more than this.
+    n_iter_no_change : int, default=40
+        Number of epochs in a row without an improvement after which training stops.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
+        were best on them, member by member. "auto" does so if every held-out fold has at least 20
+        rows: with the default `validation_fraction`, from 200 rows on. Below, the score of so few
+        rows would be noise, and the network needs them more.
+    validation_fraction : float, default=0.1
+        Largest part of the rows that a member holds out, above 0 and at most 0.5. A fold is
+        smaller where there are more members than `1 / validation_fraction`.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights, scales and anchors' network of the last fit.
+    module : callable, default=None
+        Factory of a torch module to use in place of the multilayer perceptron:
+        `module(in_features, out_features)` is called once a member, with twice the (embedded)
+        input width, since the rows it gets are `[c, x - c]`. `hidden_layer_sizes` and
+        `activation` are then not used.
+    net_params : dict, default=None
+        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
+        `{"callbacks": [...]}`.
+    device : str, default="cpu"
+        Torch device to train and predict on.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the mini-batches, the anchors and the held-out rows. An int
+        gives the same model each time; torch's and NumPy's global generators are left alone.
+    verbose : bool or int, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (min(n_anchors, n_samples), n_features)
+        The anchors: training rows, in the units of `X`.
+    n_components_ : int
+        Number of components of a prediction: members times anchors.
+    n_iter_ : int
+        Number of epochs run.
+    loss_curve_ : list of float
+        Training loss of each epoch, mean over members.
+    validation_scores_ : ndarray of shape (n_iter_,) or (n_iter_, n_members), or None
+        Mean log-likelihood of the held-out rows after each epoch; None without early
+        stopping.
+    best_validation_score_ : float or ndarray of shape (n_members,), or None
+        The best of them.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    temper_range_ : tuple of float
+        Smallest and largest mean std of the logits on the held-out rows. Only with `temper=True`.
+    net_ : skorch.NeuralNet
+        The trained net; `net_.module_` is the torch module with all members.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where `X` had names that are all strings.
+
+    See Also
+    --------
+    DeltaUQRegressor : The same method for real targets.
+
+    Notes
+    -----
+    The paper averages logits. Here the probabilities are averaged: that is the paper's predictive
+    distribution, the integral of `p(y | x, c)` over the anchors, and only with it is the mutual
+    information the difference of two entropies. Predictions do not depend on what other rows they
+    come with.
+
+    References
+    ----------
+    .. [1] Thiagarajan, Anirudh, Narayanaswamy, Bremer, "Single Model Uncertainty Estimation via
+       Stochastic Data Centering", NeurIPS 2022.
+    .. [2] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
+       Learning", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sk_deltauq import DeltaUQClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = DeltaUQClassifier(max_iter=50, random_state=0).fit(X_train, y_train)
+    >>> model.predict_proba(X_test).shape
+    (38, 3)
+    >>> sorted(model.predict_uncertainty(X_test))
+    ['aleatoric', 'epistemic', 'mutual_information', 'total']
+    """
+
+    _parameter_constraints: dict = {
+        **_DeltaUQ._parameter_constraints,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "temper": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(50, 50),
+        activation="relu",
+        *,
+        n_anchors=20,
+        n_members=1,
+        class_weight=None,
+        temper=False,
+        embedding=None,
+        alpha=0.0,
+        batch_size="auto",
+        learning_rate_init=3e-3,
+        max_iter=400,
+        tol=1e-4,
+        n_iter_no_change=40,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        warm_start=False,
+        module=None,
+        net_params=None,
+        device="cpu",
+        random_state=None,
+        verbose=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.n_anchors = n_anchors
+        self.n_members = n_members
+        self.class_weight = class_weight
+        self.temper = temper
+        self.embedding = embedding
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.module = module
+        self.net_params = net_params
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _make_head(self):
+        return CategoricalHead(len(self.classes_))
+
+    def _fit_model(self, data, training, plan):
+        if self.temper and not training.hold_out:
+            raise ValueError(
+                "temper=True takes its reference range from held-out rows, and none are held out "
+                f"here: early_stopping={self.early_stopping!r} with {len(data.x)} rows. Use "
+                "early_stopping=True with fit, or temper=False."
+            )
+        super()._fit_model(data, training, plan)
+        if self.temper:
+            self.temper_range_ = self._held_out_range(data, training)
+
+    def _held_out_range(self, data, training):
+        """Range of the mean std of the logits on the rows that some member held out."""
+        rows = training.rows(data.x, data.y, data.weights, labels=data.labels)
+        held_out = rows.x[rows.held_out.unique()]
+        with torch.inference_mode():
+            std = torch.cat([mean_logit_std(self._components(x)) for x in held_out.split(1024)])
+        return float(std.min()), float(std.max())
+
+    def _tempered(self, logits):
+        if not self.temper:
+            return logits
+        low, high = self.temper_range_
+        scaled = (mean_logit_std(logits) - low) / max(high - low, np.finfo(np.float32).tiny)
+        # The paper scales to [0, 1): at 1 the answer would no longer depend on the logits at all.
+        return logits * (1 - scaled.clamp(0, 1 - 1e-3))[:, np.newaxis]
+
+
+def _layer_sizes(sizes) -> tuple[int, ...]:
+    """`hidden_layer_sizes` as a tuple of positive ints."""
+    sizes = np.atleast_1d(np.asarray(sizes))
+    if sizes.ndim != 1 or (len(sizes) and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
+        raise ValueError(
+            "hidden_layer_sizes must be a positive int or a sequence of them, got "
+            f"{sizes.tolist()}."
+        )
+    return tuple(int(size) for size in sizes)
+
+
+def _one_or_all_members(scores):
+    """Scores with the members last; without that axis for one member."""
+    if scores is None:
+        return None
+    scores = np.asarray(scores)
+    if scores.shape[-1] > 1:
+        return scores
+    return scores[..., 0] if scores.ndim > 1 else float(scores[0])

@@ -1,0 +1,263 @@
+"""Everything public of a regressor, computed from its components: means and stds."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils import Bunch, gen_batches
+from sklearn.utils.validation import column_or_1d
+
+from sk_deltauq._base import BaseUQ
+from sk_deltauq._validation import fit_target_scaler, scaled_tensor
+from sk_deltauq.distributions import NormalMixture
+
+# Rows whose mixtures are held at a time where only quantiles of them are wanted.
+_BLOCK_ROWS = 8192
+
+
+class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
+    """Predictions with uncertainties for one or several real targets.
+
+    `_components` of a subclass returns means and stds, both `(component, sample, target)`, in
+    units of the scaled target.
+    """
+
+    _target_checks = {"multi_output": True, "y_numeric": True}
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows: numbers, in any units (they are standardised inside).
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets, in any units.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, at least zero; only their ratios count. A row of weight zero is
+            as good as absent.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter, the data or a weight is not valid, or if training diverges. The
+            estimator is then as it was before, or not fitted.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def partial_fit(self, X, y, sample_weight=None):
+        """Go on with one epoch over the given rows, without early stopping.
+
+        The scales of X and y are those of the first call. The anchors are a random sample of all
+        rows that came so far.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to train on.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, at least zero.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter, the data or a weight is not valid, if `early_stopping` is True, or if
+            training diverges. The estimator is then as it was before.
+        """
+        return self._partial_fit(X, y, sample_weight)
+
+    def predict(self, X, return_std=False):
+        """Predict the mean of the target and, on request, its standard deviation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        return_std : bool, default=False
+            Whether to return the total standard deviation as well: that of a new observation of
+            the target, epistemic and aleatoric.
+
+        Returns
+        -------
+        y_mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Mean of the predictive distribution, in the units of `y`.
+        y_std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Standard deviation, in the units of `y`. Only if `return_std` is True.
+        """
+        mean, epistemic_var, aleatoric_var = self._map_components(self._check_rows(X), _moments)
+        y_mean = self._in_units_of_y(mean, self.y_scaler_.mean_)
+        if not return_std:
+            return y_mean
+        return y_mean, self._in_units_of_y(np.sqrt(epistemic_var + aleatoric_var))
+
+    def predict_uncertainty(self, X):
+        """Tell the parts of the uncertainty apart.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        parts : Bunch
+            Standard deviations in the units of `y`, each of the shape of `y`:
+
+            - `epistemic`: spread of the components' means, with `n_components - 1` in the
+              denominator (eq. 6 of the paper); what more data would reduce.
+            - `aleatoric`: root of the mean noise variance; what no data would reduce.
+            - `total`: root of the sum of both variances, as `predict(X, return_std=True)`.
+        """
+        _, epistemic_var, aleatoric_var = self._map_components(self._check_rows(X), _moments)
+        return Bunch(
+            epistemic=self._in_units_of_y(np.sqrt(epistemic_var)),
+            aleatoric=self._in_units_of_y(np.sqrt(aleatoric_var)),
+            total=self._in_units_of_y(np.sqrt(epistemic_var + aleatoric_var)),
+        )
+
+    def predict_dist(self, X):
+        """Predict the whole distribution of the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        dist : NormalMixture
+            One mixture a row and output, in the units of `y`. Its `mean`, `std`, `epistemic` and
+            `aleatoric` are those of `predict` and `predict_uncertainty`. With `noise=None` there
+            is no noise to mix over: one normal with the epistemic std (the paper's choice).
+        """
+        return self._dist(self._check_rows(X))
+
+    def predict_interval(self, X, coverage=0.9):
+        """Predict a central interval for the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        coverage : float, default=0.9
+            Probability that the interval holds the target, between 0 and 1.
+
+        Returns
+        -------
+        interval : ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper end, in the units of `y`, on the last axis.
+        """
+        return self._map_blocks(X, lambda dist: dist.interval(coverage))
+
+    def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
+        """Predict quantiles of the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        quantiles : array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
+            Levels between 0 and 1.
+
+        Returns
+        -------
+        y_quantiles : ndarray of shape (n_samples, n_quantiles) or \
+                (n_samples, n_outputs, n_quantiles)
+            Quantiles in the units of `y`, on the last axis, in the order of `quantiles`. They
+            never cross.
+        """
+        levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+        return self._map_blocks(X, lambda dist: dist.ppf(levels))
+
+    def sample_y(self, X, n_samples=1, random_state=None):
+        """Draw samples of the target from the predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Rows to predict.
+        n_samples : int, default=1
+            Number of draws a row.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draws.
+
+        Returns
+        -------
+        y_samples : ndarray of shape (n_samples_X, n_samples) or \
+                (n_samples_X, n_outputs, n_samples)
+            Independent draws for each row, in the units of `y`.
+        """
+        return self.predict_dist(X).sample(n_samples, random_state=random_state)
+
+    def _encode_target(self, y, weights, plan):
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        Y = y.reshape(len(y), -1).astype(np.float64, copy=False)
+        if not plan.resume:
+            self.n_outputs_ = Y.shape[1]
+            self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
+        elif Y.shape[1] != self.n_outputs_:
+            raise ValueError(
+                f"y must have {self.n_outputs_} outputs, as in the first fit, got {Y.shape[1]}. "
+                "Call fit with warm_start=False to start afresh."
+            )
+        return scaled_tensor(Y, self.y_scaler_), weights, None
+
+    def _dist(self, X):
+        """The predictive distribution of checked rows."""
+        means, stds = self._map_components(X, _mixture_parameters)  # (sample, component, target)
+        means = self._in_units_of_y(np.moveaxis(means, 1, 0), self.y_scaler_.mean_)
+        stds = self._in_units_of_y(np.moveaxis(stds, 1, 0))
+        if self.noise is not None:
+            return NormalMixture(means, stds)
+        spread = NormalMixture(means, stds)
+        return NormalMixture(
+            spread.mean[np.newaxis], spread.std[np.newaxis], aleatoric=np.zeros_like(spread.std)
+        )
+
+    def _map_blocks(self, X, function):
+        """Apply a function of the distribution block by block, to bound memory."""
+        X = self._check_rows(X)
+        return np.concatenate(
+            [function(self._dist(X[rows])) for rows in gen_batches(len(X), _BLOCK_ROWS)]
+        )
+
+    def _in_units_of_y(self, values, offset=0.0):
+        """Undo the scaling of y on the last axis, and drop that axis for one output."""
+        values = values * self.y_scaler_.scale_ + offset
+        return values[..., 0] if self.n_outputs_ == 1 else values
+
+
+def _moments(components):
+    """Mean, epistemic and aleatoric variance `(sample, target)` (eq. 6, law of total variance)."""
+    means, stds = (part.double() for part in components)
+    n_components = len(means)
+    epistemic_var = means.var(dim=0, correction=1 if n_components > 1 else 0)
+    return means.mean(dim=0), epistemic_var, (stds**2).mean(dim=0)
+
+
+def _mixture_parameters(components):
+    """Means and stds `(sample, component, target)` of the predictive mixture.
+
+    Eq. 6 divides by K - 1. Spreading the means by sqrt(K / (K - 1)) about their centre makes this
+    the variance of the mixture itself, so that its density and quantiles agree with the std.
+    """
+    means, stds = (part.double() for part in components)
+    n_components = len(means)
+    if n_components > 1:
+        centre = means.mean(dim=0)
+        means = centre + (means - centre) * (n_components / (n_components - 1)) ** 0.5
+    return means.transpose(0, 1), stds.transpose(0, 1)

@@ -1,0 +1,8 @@
+"""The one door to names of scikit-learn that are underscored or have moved between versions."""
+
+from __future__ import annotations
+
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+
+__all__ = ["Interval", "Options", "StrOptions", "check_sample_weight"]

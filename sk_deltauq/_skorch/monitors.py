@@ -1,0 +1,104 @@
+"""When to stop training: by held-out rows, member by member, or by the training loss.
+
+A monitor is called after each epoch with the net and answers whether to stop.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from sk_deltauq._skorch.rows import TrainingRows
+
+_MAX_ANCHORS = 8
+_CHUNK_ELEMENTS = 2**22
+
+
+class HeldOutMonitor:
+    """Early stopping on each member's held-out rows; the best weights of each are kept.
+
+    A member stops for good once `patience` epochs in a row have not raised its best score by more
+    than `tol`: what happens to it afterwards, while others go on, is not looked at. So the stack
+    ends with the weights that its members would have when trained one by one.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        With held-out rows for each member.
+    anchors : torch.Tensor of shape (n_anchors, n_features)
+        Anchors to score with; only as many are used as keep the pass cheap beside an epoch.
+    patience : int
+    tol : float
+    """
+
+    def __init__(self, rows: TrainingRows, anchors: torch.Tensor, *, patience: int, tol: float):
+        n_members, n_held_out = rows.held_out.shape
+        # Forward only, so a fifth as many evaluations as training samples cost about a fifteenth.
+        budget = max(rows.train.shape[1] // 5, 2048) // n_held_out
+        self._anchors = anchors[: min(max(budget, 2), _MAX_ANCHORS)].T
+        self._x = rows.x[rows.held_out].transpose(1, 2)  # (member, feature, sample)
+        self._y = rows.y[rows.held_out].transpose(1, 2)
+        self._weights = rows.weights[rows.held_out].double()
+        self._patience, self._tol = patience, tol
+        self._best = np.full(n_members, -np.inf)
+        self._stale = np.zeros(n_members, dtype=int)
+        self._best_tensors = [None] * n_members
+        self.scores: list[np.ndarray] = []
+
+    @property
+    def best_scores(self) -> np.ndarray:
+        """Best held-out score of each member so far."""
+        return self._best
+
+    def __call__(self, net) -> bool:
+        scores = self._score(net)
+        self.scores.append(scores)
+        net.history.record("valid_loss", float(-scores.mean()))
+        running = self._stale < self._patience
+        for member in np.flatnonzero(running & (scores > self._best)):
+            self._best_tensors[member] = [t.clone() for t in net.member_tensors(member)]
+        progress = scores > self._best + self._tol
+        self._best = np.where(running, np.fmax(scores, self._best), self._best)
+        self._stale = np.where(running, np.where(progress, 0, self._stale + 1), self._stale)
+        return bool((self._stale >= self._patience).all())
+
+    def restore(self, net) -> None:
+        """Put the best weights of each member back into the net."""
+        for member, best in enumerate(self._best_tensors):
+            for current, value in zip(net.member_tensors(member), best or [], strict=bool(best)):
+                current.copy_(value)
+
+    @torch.inference_mode()
+    def _score(self, net) -> np.ndarray:
+        """Weighted mean score of each member on its own held-out rows."""
+        module, head = net.module_.eval(), net.criterion_
+        n_members, n_anchors = len(self._best), self._anchors.shape[1]
+        step = max(1, _CHUNK_ELEMENTS // (n_members * n_anchors * module.width))
+        chunks = [
+            head.score(module.all_pairs(x, self._anchors), y)
+            for x, y in zip(self._x.split(step, 2), self._y.split(step, 2), strict=True)
+        ]
+        scores = torch.cat(chunks, dim=1).double()
+        return ((scores * self._weights).sum(1) / self._weights.sum(1)).cpu().numpy()
+
+
+class TrainingLossMonitor:
+    """Stop once `patience` epochs in a row have not lowered the training loss by more than `tol`.
+
+    The rule of `MLPRegressor` without early stopping; the last weights are kept.
+    """
+
+    scores = best_scores = None
+
+    def __init__(self, *, patience: int, tol: float):
+        self._patience, self._tol = patience, tol
+        self._best, self._stale = np.inf, 0
+
+    def __call__(self, net) -> bool:
+        loss = net.history[-1, "train_loss"]
+        self._stale = 0 if loss < self._best - self._tol else self._stale + 1
+        self._best = min(self._best, loss)
+        return self._stale >= self._patience
+
+    def restore(self, net) -> None:
+        """Nothing to do: there are no held-out rows to tell which weights were best."""

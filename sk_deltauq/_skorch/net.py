@@ -1,0 +1,131 @@
+"""The one skorch net: its loop, optimizer and callbacks; our rows, batches and stopping rule."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from skorch import NeuralNet
+
+from sk_deltauq._skorch.rows import AnchoredBatches, TrainingRows
+
+
+class _StopTraining(Exception):
+    """Leaves skorch's epoch loop early."""
+
+
+class StackedNet(NeuralNet):
+    """A `skorch.NeuralNet` that trains on `TrainingRows`.
+
+    Three of skorch's habits are switched off: it holds out a fifth of the rows, it swallows
+    Ctrl-C, and it trains on when the loss is NaN. The history keeps one record an epoch; those of
+    the mini-batches, which grow with the data, go when the next epoch begins.
+    """
+
+    def __init__(self, *args, iterator_train=AnchoredBatches, train_split=None, **kwargs):
+        super().__init__(*args, iterator_train=iterator_train, train_split=train_split, **kwargs)
+
+    @property
+    def _default_callbacks(self):
+        return []
+
+    def initialize(self):
+        super().initialize()
+        # skorch holds the module twice, as it was given and as it trains it: one object until a
+        # pickle writes both.
+        self.module, self.criterion = type(self.module_), type(self.criterion_)
+        return self
+
+    def train(self, rows: TrainingRows, *, n_epochs: int, monitor=None, progress=None):
+        """Run at most `n_epochs` epochs.
+
+        Parameters
+        ----------
+        rows : TrainingRows
+        n_epochs : int
+        monitor : callable, optional
+            Called with the net after each epoch; training stops when it answers True.
+        progress : tqdm.tqdm, optional
+            A progress bar to move on by one each epoch.
+
+        Returns
+        -------
+        bool
+            Whether training stopped by itself, not at `n_epochs`.
+
+        Raises
+        ------
+        ValueError
+            If the loss is no longer finite.
+        """
+        self._monitor, self._progress, self._stop = monitor, progress, False
+        self.notify("on_train_begin", X=rows)
+        try:
+            self.fit_loop(rows, epochs=n_epochs)
+        except _StopTraining:
+            pass
+        finally:
+            self._monitor = self._progress = None
+        self.notify("on_train_end", X=rows)
+        self._drop_batch_history()
+        self.module_.eval()
+        return self._stop
+
+    def member_tensors(self, member: int) -> list[torch.Tensor]:
+        """Views of all that training changes in one member, of the module and of the head."""
+        return [*self.module_.member_tensors(member), *self.criterion_.member_tensors(member)]
+
+    # skorch's seams
+
+    def get_dataset(self, X, y=None):
+        return X
+
+    def infer(self, x, **fit_params):
+        return self.module_(*x)
+
+    def get_loss(self, y_pred, y_true, X=None, training=False):
+        return self.criterion_(y_pred, y_true)
+
+    def _set_training(self, training=True):
+        # Walking through all submodules costs a twentieth of a step: only when the mode changes.
+        if self.module_.training != training or self.criterion_.training != training:
+            super()._set_training(training)
+
+    def notify(self, method_name, **cb_kwargs):
+        if method_name != "on_epoch_end":
+            super().notify(method_name, **cb_kwargs)
+            return
+        self.on_epoch_end(self, **cb_kwargs)
+        for _, callback in self.callbacks_:
+            try:
+                callback.on_epoch_end(self, **cb_kwargs)
+            except KeyboardInterrupt:
+                # This is how skorch's own EarlyStopping asks for the end of training. A Ctrl-C
+                # reaches us from everywhere else, and goes on to the caller.
+                self._stop = True
+        if self._stop:
+            raise _StopTraining
+
+    def on_epoch_begin(self, net, dataset_train=None, dataset_valid=None, **kwargs):
+        self._drop_batch_history()
+        super().on_epoch_begin(net, dataset_train, dataset_valid, **kwargs)
+
+    def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
+        losses = self.history[-1, "batches", :, "train_loss"]
+        loss = sum(losses) / len(losses) / self.module_.n_members
+        if not math.isfinite(loss):
+            raise ValueError(
+                f"Training diverged: the loss is {loss} in epoch {len(self.history)}, with "
+                f"learning_rate_init={self.lr}. Lower learning_rate_init, or look for extreme "
+                "values in X, y or sample_weight."
+            )
+        self.history.record("train_loss", loss)
+        if self._monitor is not None:
+            self._stop = self._monitor(self)
+        if self._progress is not None:
+            self._progress.set_postfix(loss=f"{loss:.4g}", refresh=False)
+            self._progress.update()
+
+    def _drop_batch_history(self):
+        if len(self.history):
+            self.history[-1]["batches"] = []

@@ -1,0 +1,137 @@
+"""Training rows in memory, who trains on which of them, and the mini-batches made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+# Rows are gathered for many mini-batches at a time (one call instead of one a batch), but not for
+# a whole epoch, which would hold a second and a third copy of a large training set.
+_GATHER_ELEMENTS = 2**20
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Scaled training data and the part of each member in it.
+
+    Attributes
+    ----------
+    x, y, weights : torch.Tensor
+        Float32, `(row, feature)`, `(row, target)` and `(row,)`, on the training device; weights
+        are positive with mean one.
+    train, held_out : torch.Tensor
+        Row numbers, `(member, row)`. Each member has as many rows as the others; `held_out` has
+        no columns without early stopping.
+    generators : list of torch.Generator
+        One a member, for the order of the rows and for the anchors.
+    """
+
+    x: torch.Tensor
+    y: torch.Tensor
+    weights: torch.Tensor
+    train: torch.Tensor
+    held_out: torch.Tensor
+    generators: list[torch.Generator]
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def of_members(self, members) -> TrainingRows:
+        """The same rows for some of the members."""
+        return replace(
+            self,
+            train=self.train[members],
+            held_out=self.held_out[members],
+            generators=[self.generators[m] for m in members],
+        )
+
+
+class AnchoredBatches:
+    """One epoch a pass: `((x, c), (y, weights))`, each sample with a random anchor of its own.
+
+    The anchors of an epoch are another permutation of the member's training rows. The paper
+    shuffles the mini-batch instead; drawing from all rows costs the same here, and the anchors are
+    then independent of the batch. Weighted rows are anchors in proportion to their weights.
+
+    An epoch is cut into mini-batches of equal size, up to one row, of at most `batch_size` rows: a
+    last batch of a few rows would take a step as large as the others on far noisier gradients.
+    """
+
+    def __init__(self, rows: TrainingRows, batch_size: int):
+        self.rows = rows
+        n_members, n_rows = rows.train.shape
+        n_batches = -(-n_rows // batch_size)
+        bounds = np.linspace(0, n_rows, n_batches + 1).round().astype(int)
+        self._bounds = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+        per_batch = n_members * batch_size * (2 * rows.x.shape[1] + rows.y.shape[1])
+        self._batches_per_gather = max(1, _GATHER_ELEMENTS // per_batch)
+        self._uniform = bool((rows.weights == rows.weights[0]).all())
+
+    def __iter__(self):
+        rows, bounds = self.rows, self._bounds
+        order = torch.stack([t[p] for t, p in zip(rows.train, self._permutations(), strict=True)])
+        anchors = torch.stack([t[p] for t, p in zip(rows.train, self._anchors(), strict=True)])
+        for i in range(0, len(bounds), self._batches_per_gather):
+            block = bounds[i : i + self._batches_per_gather]
+            start, stop = block[0][0], block[-1][1]
+            index, anchor_index = order[:, start:stop], anchors[:, start:stop]
+            # (member, sample, feature) to (member, feature, sample): views, no copy
+            x, c, y = (
+                table[rows_of].transpose(1, 2)
+                for table, rows_of in (
+                    (rows.x, index),
+                    (rows.x, anchor_index),
+                    (rows.y, index),
+                )
+            )
+            weights = rows.weights[index]
+            for first, last in block:
+                part = slice(first - start, last - start)
+                yield (x[..., part], c[..., part]), (y[..., part], weights[..., part])
+
+    def _permutations(self):
+        n_rows, device = self.rows.train.shape[1], self.rows.train.device
+        return [torch.randperm(n_rows, generator=g).to(device) for g in self.rows.generators]
+
+    def _anchors(self):
+        if self._uniform:
+            return self._permutations()
+        rows, anchors = self.rows, []
+        for train, generator in zip(rows.train, rows.generators, strict=True):
+            cumulative = rows.weights[train].cpu().double().cumsum(0)
+            draws = torch.rand(len(train), generator=generator, dtype=torch.float64)
+            picked = torch.searchsorted(cumulative, draws * cumulative[-1])
+            anchors.append(picked.clamp_(max=len(train) - 1).to(train.device))
+        return anchors
+
+
+def deal_folds(rng: np.random.Generator, n_rows: int, n_folds: int, n_members: int, labels=None):
+    """Give each member another fold to hold out.
+
+    The rows are shuffled, sorted by label if there are labels, and dealt like cards, so the folds
+    are stratified. One row of each label is dealt to nobody: every member trains on every class.
+
+    Parameters
+    ----------
+    n_rows, n_folds, n_members : int
+        The first `n_members` of `n_folds` folds are held out.
+    labels : ndarray of shape (n_rows,), optional
+        Class of each row.
+
+    Returns
+    -------
+    train, held_out : ndarray of shape (n_members, n_train), (n_members, n_held_out)
+        Row numbers; all members have equally many.
+    """
+    order = rng.permutation(n_rows)
+    if labels is not None:
+        order = order[np.argsort(labels[order], kind="stable")]
+        _, first = np.unique(labels[order], return_index=True)
+        order = np.delete(order, first)
+    size = len(order) // n_folds
+    held_out = np.stack([np.sort(order[m::n_folds][:size]) for m in range(n_members)])
+    everyone = np.arange(n_rows)
+    train = np.stack([np.setdiff1d(everyone, fold, assume_unique=True) for fold in held_out])
+    return train, held_out

@@ -1,0 +1,153 @@
+"""From rows and settings to a trained net: hold-out, optimizer, stopping rule, progress."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from tqdm.auto import tqdm
+
+from sk_deltauq._random import Stream, numpy_rng, torch_generators
+from sk_deltauq._skorch.monitors import HeldOutMonitor, TrainingLossMonitor
+from sk_deltauq._skorch.net import StackedNet
+from sk_deltauq._skorch.rows import TrainingRows, deal_folds
+
+# With fewer held-out rows than this their score is noise, and stopping by it picks an epoch at
+# random while the network goes without the rows.
+MIN_HELD_OUT = 20
+
+
+def number_of_folds(n_members: int, validation_fraction: float) -> int:
+    """At least one fold a member, and none larger than the fraction."""
+    return max(n_members, math.ceil(1 / validation_fraction - 1e-9))
+
+
+def holds_out(early_stopping, n_rows: int, n_members: int, validation_fraction: float) -> bool:
+    """Whether to hold rows out, given how many there are to choose from.
+
+    Raises
+    ------
+    ValueError
+        If `early_stopping` is True and there is not one row for each fold.
+    """
+    n_folds = number_of_folds(n_members, validation_fraction)
+    if early_stopping == "auto":
+        return n_rows // n_folds >= MIN_HELD_OUT
+    if early_stopping and n_rows < n_folds:
+        raise ValueError(
+            f"early_stopping=True needs at least {n_folds} rows to hold out (beside one row of "
+            f"each class) with n_members={n_members} and validation_fraction="
+            f"{validation_fraction}, got {n_rows}. Raise validation_fraction, or use "
+            "early_stopping='auto' or False."
+        )
+    return bool(early_stopping)
+
+
+def batch_rows(batch_size, n_rows: int) -> int:
+    """Rows in a mini-batch; "auto" is the power of two nearest the root of n, from 32 to 1024.
+
+    Small sets need many noisy steps, large ones have steps enough and are bound by their number.
+    """
+    if batch_size == "auto":
+        batch_size = min(max(2 ** round(math.log2(math.sqrt(n_rows))), 32), 1024)
+    return min(batch_size, n_rows)
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train, read once from an estimator's parameters.
+
+    Attributes
+    ----------
+    hold_out : bool
+        Whether each member leaves out a fold and stops early by it.
+    max_iter : int
+        Most epochs.
+    warn : bool
+        Whether running into `max_iter` is worth a warning.
+    """
+
+    n_members: int
+    seed: int
+    hold_out: bool
+    max_iter: int
+    warn: bool
+    batch_size: int | str
+    learning_rate_init: float
+    alpha: float
+    tol: float
+    n_iter_no_change: int
+    validation_fraction: float
+    device: str
+    net_params: dict
+    verbose: bool
+    name: str
+
+    def rows(self, x, y, weights, *, labels=None, call: int = 0) -> TrainingRows:
+        """Put the data on the device and deal out the rows (`call` tells later calls apart)."""
+        n_rows = len(x)
+        if self.hold_out:
+            n_folds = number_of_folds(self.n_members, self.validation_fraction)
+            rng = numpy_rng(self.seed, Stream.FOLDS, call)
+            train, held_out = deal_folds(rng, n_rows, n_folds, self.n_members, labels)
+        else:
+            train = np.tile(np.arange(n_rows), (self.n_members, 1))
+            held_out = np.empty((self.n_members, 0), dtype=np.int64)
+        return TrainingRows(
+            x=x.to(self.device),
+            y=y.to(self.device),
+            weights=(weights / weights.mean()).to(self.device),
+            train=torch.from_numpy(train).to(self.device),
+            held_out=torch.from_numpy(held_out).to(self.device),
+            generators=torch_generators(self.seed, Stream.BATCHES, range(self.n_members), call),
+        )
+
+    def new_net(self, module, head, n_rows: int) -> StackedNet:
+        """A net ready to train: fused Adam unless `net_params` names another optimizer."""
+        batch_size = batch_rows(self.batch_size, n_rows)
+        params = {
+            "optimizer": torch.optim.Adam,
+            "optimizer__fused": True,
+            "lr": self.learning_rate_init,
+            "max_epochs": self.max_iter,
+            "batch_size": batch_size,
+            "device": self.device,
+            "verbose": 0,
+        }
+        if self.alpha > 0:
+            # As in MLPRegressor the penalty is alpha / 2 a mini-batch, on weights, not on biases.
+            params["optimizer__weight_decay"] = self.alpha / batch_size
+            params["optimizer__param_groups"] = [
+                (pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*noise", "*frequencies")
+            ]
+        if "optimizer" in self.net_params:
+            params = {k: v for k, v in params.items() if not k.startswith("optimizer")}
+        # skorch keeps the callbacks that it is given, and they keep state: copies, not the user's.
+        params.update(copy.deepcopy(self.net_params))
+        return StackedNet(module, head, **params).initialize()
+
+    def run(self, net: StackedNet, rows: TrainingRows, anchors: torch.Tensor):
+        """Train the net; best weights restored. Returns the monitor, with its scores."""
+        stopping = {"patience": self.n_iter_no_change, "tol": self.tol}
+        if self.hold_out:
+            monitor = HeldOutMonitor(rows, anchors.to(self.device), **stopping)
+        else:
+            monitor = TrainingLossMonitor(**stopping)
+        bar = tqdm(total=self.max_iter, desc=self.name, unit="epoch", disable=not self.verbose)
+        with bar:
+            stopped = net.train(rows, n_epochs=self.max_iter, monitor=monitor, progress=bar)
+        monitor.restore(net)
+        if self.warn and not stopped:
+            warnings.warn(
+                f"{self.name} reached max_iter={self.max_iter} before its "
+                f"{'held-out score' if self.hold_out else 'training loss'} stopped improving. "
+                "Increase max_iter, or raise tol or lower n_iter_no_change.",
+                ConvergenceWarning,
+                stacklevel=7,
+            )
+        return monitor

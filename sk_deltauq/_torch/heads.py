@@ -1,0 +1,129 @@
+"""Heads: what the outputs of a network mean, and the loss that trains them.
+
+A head is the criterion of the skorch net. It reads raw outputs with the samples last and answers
+in the package's axis order, `(component, sample, output)`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy, log_softmax, softplus
+
+# In units of the variance of y. Small enough for targets that are all but free of noise (a floor
+# of 1e-4 costs half a nat on the naval set), large enough to keep 1 / variance in float32.
+VARIANCE_FLOOR = 1e-7
+
+
+def _weighted_mean(loss: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Mean over samples, summed over members: the members' gradients stay apart."""
+    return (loss * weights).mean(dim=-1).sum()
+
+
+def _as_components(x: torch.Tensor) -> torch.Tensor:
+    """`(member, output, anchor, sample)` to `(component, sample, output)`."""
+    return x.permute(0, 2, 3, 1).flatten(0, 1)
+
+
+class _Head(nn.Module):
+    """What all heads share."""
+
+    def member_tensors(self, member: int) -> list[torch.Tensor]:
+        """Views of all that training changes in one member."""
+        return [p.detach()[member] for p in self.parameters()]
+
+
+class GaussianHead(_Head):
+    """Normal density an output: mean and, unless `noise` is None, variance.
+
+    Parameters
+    ----------
+    n_targets : int
+    noise : {"heteroscedastic", "homoscedastic", None}
+        Variance from the network, one learnt variance a target and member, or none (squared error).
+    nll_beta : float
+        Each sample's negative log-likelihood is multiplied by its variance to this power, held
+        constant (Seitzer et al., ICLR 2022, eq. 5).
+    n_members : int
+    """
+
+    def __init__(self, n_targets, *, noise, nll_beta, n_members):
+        super().__init__()
+        self.n_targets, self.noise, self.nll_beta = n_targets, noise, nll_beta
+        self.n_network_outputs = n_targets * (2 if noise == "heteroscedastic" else 1)
+        if noise == "homoscedastic":
+            self.raw_noise = nn.Parameter(torch.zeros(n_members, n_targets, 1))
+
+    def _mean_and_variance(self, raw: torch.Tensor):
+        """Split raw `(member, output, ..., sample)`; the variance is None without a noise model."""
+        if self.noise is None:
+            return raw, None
+        if self.noise == "heteroscedastic":
+            mean, raw_noise = raw.split(self.n_targets, dim=1)
+        else:
+            mean = raw
+            extra_axes = (1,) * (raw.ndim - 3)
+            raw_noise = self.raw_noise.view(-1, self.n_targets, *extra_axes, 1).expand_as(raw)
+        return mean, softplus(raw_noise) + VARIANCE_FLOOR
+
+    def forward(self, raw: torch.Tensor, target) -> torch.Tensor:
+        """Training loss of `(member, output, sample)` against `(y, weights)`."""
+        y, weights = target  # (member, target, sample), (member, sample)
+        mean, variance = self._mean_and_variance(raw)
+        squared_error = (y - mean) ** 2
+        if variance is None:
+            loss = 0.5 * squared_error
+        else:
+            loss = 0.5 * (variance.log() + squared_error / variance)
+            if self.nll_beta:
+                loss = loss * variance.detach() ** self.nll_beta
+        return _weighted_mean(loss.mean(dim=1), weights)
+
+    def components(self, raw: torch.Tensor):
+        """Means and standard deviations `(component, sample, target)` of all pairs."""
+        mean, variance = self._mean_and_variance(raw)
+        std = torch.zeros_like(mean) if variance is None else variance.sqrt()
+        return _as_components(mean), _as_components(std)
+
+    def score(self, raw: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Held-out score `(member, sample)`, higher is better, of all pairs.
+
+        The log density of the mixture over the anchors; without a noise model there is no
+        density, and the score is minus the squared error of the mean over the anchors.
+        """
+        mean, variance = self._mean_and_variance(raw)  # (member, target, anchor, sample)
+        y = y.unsqueeze(2)
+        if variance is None:
+            return -((y.squeeze(2) - mean.mean(dim=2)) ** 2).mean(dim=1)
+        log_density = -0.5 * (variance.log() + (y - mean) ** 2 / variance + math.log(2 * math.pi))
+        n_anchors = mean.shape[2]
+        return (log_density.logsumexp(dim=2) - math.log(n_anchors)).mean(dim=1)
+
+    def noise_std(self) -> torch.Tensor:
+        """The homoscedastic standard deviation of each target, `(target,)`, over all members."""
+        return (softplus(self.raw_noise) + VARIANCE_FLOOR).mean(dim=0).squeeze(1).sqrt()
+
+
+class CategoricalHead(_Head):
+    """Logits of `n_classes` classes; the target is the class index."""
+
+    def __init__(self, n_classes: int):
+        super().__init__()
+        self.n_network_outputs = n_classes
+
+    def forward(self, raw: torch.Tensor, target) -> torch.Tensor:
+        """Cross-entropy of `(member, class, sample)` against `(y, weights)`."""
+        y, weights = target  # (member, 1, sample), (member, sample)
+        return _weighted_mean(cross_entropy(raw, y.squeeze(1).long(), reduction="none"), weights)
+
+    def components(self, raw: torch.Tensor) -> torch.Tensor:
+        """Logits `(component, sample, class)` of all pairs."""
+        return _as_components(raw)
+
+    def score(self, raw: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Held-out log-likelihood `(member, sample)` of the mean over the anchors."""
+        n_anchors = raw.shape[2]
+        log_proba = log_softmax(raw, dim=1).logsumexp(dim=2) - math.log(n_anchors)
+        return log_proba.gather(1, y.long()).squeeze(1)

@@ -1,0 +1,130 @@
+"""What comes in: tables of numbers, targets, weights; and the scales that the networks see.
+
+scikit-learn does the checking. Added here are what it does not say (which columns are no numbers,
+and what to do about them) and what a network needs (finite scales, constant columns).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import gen_batches
+from sklearn.utils.validation import validate_data
+
+from sk_deltauq._sklearn import check_sample_weight
+
+FLOAT_DTYPES = [np.float64, np.float32]
+
+# Rows are scaled in chunks of this many, so that no second float64 copy of X is ever made.
+_CHUNK_ROWS = 16_384
+
+# A standardised value beyond this is drawn in to it: a sum of a few such products still fits
+# float32, and the row is as far away from the data as it will ever be.
+_FAR = 1e6
+
+_NOT_NUMBERS = ("category", "enum", "str", "utf8", "date", "duration", "time", "binary", "list")
+
+
+def _columns_without_numbers(X) -> list:
+    """Names of the text, category and date columns of a data frame (pandas, polars, ...)."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return []
+    names = []
+    for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        text = str(dtype).lower()
+        is_text = text.startswith(("categorical", *_NOT_NUMBERS))
+        if not is_text and text == "object":
+            is_text = any(isinstance(value, str) for value in X[name])
+        if is_text:
+            names.append(name)
+    return names
+
+
+def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params):
+    """`validate_data`, with the way out named where columns are no numbers.
+
+    Raises
+    ------
+    ValueError
+        For all that `sklearn.utils.validation.validate_data` refuses, and for text, category or
+        date columns.
+    """
+    hint = (
+        f"{type(estimator).__name__} takes numbers only. Encode the other columns in a pipeline, "
+        "for example make_pipeline(ColumnTransformer([('encode', OneHotEncoder(sparse_output="
+        f"False), columns)], remainder='passthrough'), {type(estimator).__name__}())."
+    )
+    if names := _columns_without_numbers(X):
+        raise ValueError(f"X has columns that hold text, categories or dates: {names}. {hint}")
+    try:
+        return validate_data(
+            estimator, X, y, reset=reset, dtype=FLOAT_DTYPES, order="C", **check_params
+        )
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(f"X or y holds text: {error}. {hint}") from error
+        raise
+
+
+def check_weights(sample_weight, X) -> np.ndarray:
+    """Weights as float64, at least zero and not all zero, scaled to a maximum of one."""
+    weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.max() > 0:
+        raise ValueError(
+            "sample_weight must hold at least one positive weight, but all weights are zero. "
+            "Weigh at least one row, or leave sample_weight out."
+        )
+    return weights / weights.max()
+
+
+def _fit_scaler(values: np.ndarray, weights: np.ndarray, name: str):
+    """Fit a `StandardScaler` chunk by chunk, and tell which columns are constant."""
+    scaler = StandardScaler()
+    with np.errstate(over="ignore", invalid="ignore"):
+        for rows in gen_batches(len(values), _CHUNK_ROWS):
+            scaler.partial_fit(values[rows], sample_weight=weights[rows])
+    spread = np.sqrt(scaler.var_)
+    if not (np.isfinite(spread).all() and np.isfinite(scaler.mean_).all()):
+        columns = np.flatnonzero(~np.isfinite(spread)).tolist()
+        raise ValueError(
+            f"{name} has values too large for their variance to be computed in float64 "
+            f"(column {columns}, largest magnitude {np.abs(values).max():.3g}). Rescale {name}, "
+            "or remove the outliers."
+        )
+    # StandardScaler replaces the scale of a column that is constant up to rounding.
+    return scaler, scaler.scale_ != spread
+
+
+def fit_input_scaler(X: np.ndarray, weights: np.ndarray, *, more_to_come=False):
+    """Mean and scale of each column of X; a constant column is scaled to zero, so it is ignored.
+
+    Nothing can be learnt from such a column, and a new value in it must not reach weights that
+    were never trained. With `more_to_come` its scale is one: it may yet vary.
+    """
+    scaler, constant = _fit_scaler(X, weights, "X")
+    scaler.scale_ = np.where(constant, 1.0 if more_to_come else np.inf, scaler.scale_)
+    return scaler
+
+
+def fit_target_scaler(Y: np.ndarray, weights: np.ndarray, *, more_to_come=False):
+    """Mean and scale of each target; that of a constant target is the resolution of float64.
+
+    So a constant target is predicted as it is, with a std of about its rounding error. With
+    `more_to_come` its scale is one: it may yet vary.
+    """
+    scaler, constant = _fit_scaler(Y, weights, "y")
+    eps = np.finfo(np.float64).eps
+    resolution = eps * np.maximum(np.abs(scaler.mean_), eps)
+    scaler.scale_ = np.where(constant, 1.0 if more_to_come else resolution, scaler.scale_)
+    return scaler
+
+
+def scaled_tensor(values: np.ndarray, scaler: StandardScaler, n_rows: int | None = None):
+    """Standardise to a float32 tensor, in chunks; `n_rows` pads it with rows of zeros."""
+    n_rows = len(values) if n_rows is None else n_rows
+    out = np.zeros((n_rows, values.shape[1]), dtype=np.float32)
+    for rows in gen_batches(len(values), _CHUNK_ROWS):
+        scaled = (values[rows] - scaler.mean_) / scaler.scale_
+        np.clip(scaled, -_FAR, _FAR, out=out[rows], casting="same_kind")
+    return torch.from_numpy(out)
