@@ -20,8 +20,8 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._random import draw_seed
-from sk_deltauq._skorch.training import Training, holds_out
 from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._skorch.training import Training, holds_out
 from sk_deltauq._torch.embeddings import EMBEDDINGS
 from sk_deltauq._torch.networks import ACTIVATIONS
 from sk_deltauq._validation import check_table, check_weights, fit_input_scaler, scaled_tensor

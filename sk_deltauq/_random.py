@@ -25,7 +25,7 @@ class Stream(IntEnum):
 
 
 def draw_seed(random_state) -> int:
-    """Reduce scikit-learn's `random_state` to one integer (an int gives the same one each time)."""
+    """Reduce scikit-learn's `random_state` to one integer; an int gives the same one each time."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 

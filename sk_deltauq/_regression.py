@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Bunch, gen_batches
 from sklearn.utils.validation import column_or_1d

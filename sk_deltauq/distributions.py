@@ -1,14 +1,16 @@
 """Predictive distributions: equal-weight mixtures over the components of a model.
 
 A component is an anchor, an ensemble member, a dropout mask or a draw of the weights. Arrays are
-ordered ``(component, sample, output)`` or ``(component, sample, class)``. Everything is computed
-in chunks of rows, so that the memory needed beyond the arguments and the answer is some 20 MB.
+ordered ``(component, sample, output)`` or ``(component, sample, class)``. Sums over components are
+computed in chunks of rows, so that they need some 20 MB beyond the arguments and the answer.
 """
 
 import math
 
 import numpy as np
-from scipy.special import entr, erf, log_softmax, logsumexp, ndtr, ndtri, softmax
+from scipy.special import entr, log_softmax, logsumexp, softmax
+
+from sk_deltauq import _normal_mixture as normal
 
 __all__ = ["CategoricalMixture", "NormalMixture"]
 
@@ -31,8 +33,6 @@ class NormalMixture:
     ----------
     means, stds : read-only ndarray of the shape given
         The components.
-    n_components, n_samples : int
-        Lengths of the first two axes.
 
     Raises
     ------
@@ -105,13 +105,13 @@ class NormalMixture:
     @property
     def std(self):
         """Standard deviation of the mixture (total uncertainty), of the shape of `mean`."""
-        return self._by_rows(_total_std)
+        return self._by_rows(normal.total_std)
 
     @property
     def epistemic(self):
         """Part of `std` that is disagreement of the components, of the shape of `mean`."""
         if self._aleatoric is None:
-            return self._by_rows(lambda means, _: _spread(means))
+            return self._by_rows(lambda means, _: normal.spread(means))
         std = self.std
         return np.sqrt(np.maximum((std - self._aleatoric) * (std + self._aleatoric), 0))
 
@@ -119,7 +119,7 @@ class NormalMixture:
     def aleatoric(self):
         """Part of `std` that is noise, of the shape of `mean`."""
         if self._aleatoric is None:
-            return self._by_rows(lambda _, stds: _root_mean_square(stds))
+            return self._by_rows(lambda _, stds: normal.root_mean_square(stds))
         return self._aleatoric.copy()
 
     def log_pdf(self, y):
@@ -142,10 +142,10 @@ class NormalMixture:
         """
         if not self.stds.all():
             raise ValueError(
-                "The density does not exist: some components have stds = 0 (no noise). Use cdf, "
-                "ppf, interval, crps or the parts of the std, which do, or fit a noise model."
+                "The density does not exist: some components have stds = 0 (no noise). The parts "
+                "of the std, cdf, quantiles, intervals and crps do; for a density fit the noise."
             )
-        return self._by_rows(_log_pdf, self._check_y(y))
+        return self._by_rows(normal.log_pdf, self._check_y(y))
 
     def pdf(self, y):
         """Density; parameters and errors as for `log_pdf`."""
@@ -153,7 +153,7 @@ class NormalMixture:
 
     def cdf(self, y):
         """Probability of a value of at most `y`; parameters as for `log_pdf`."""
-        return self._by_rows(_cdf, self._check_y(y))
+        return self._by_rows(normal.cdf, self._check_y(y))
 
     def ppf(self, q):
         """Quantiles: the smallest value whose `cdf` reaches the level.
@@ -184,7 +184,9 @@ class NormalMixture:
         if levels.ndim > 1 or not np.all((levels >= 0) & (levels <= 1)):
             raise ValueError(f"q must be a level in [0, 1] or a 1-D array of them, got {q!r}.")
         flat = np.atleast_1d(levels)
-        quantiles = self._by_rows(lambda means, stds: _ppf(means, stds, flat), width=flat.size)
+        quantiles = self._by_rows(
+            lambda means, stds: normal.ppf(means, stds, flat), width=flat.size
+        )
         return quantiles if levels.ndim else quantiles[..., 0]
 
     def interval(self, coverage=0.9):
@@ -221,9 +223,9 @@ class NormalMixture:
         ----------
         Grimit, Gneiting, Berrocal and Johnson (2006). The continuous ranked probability score for
         circular variables and its application to mesoscale forecast ensemble verification.
-        Quarterly Journal of the Royal Meteorological Society 132, 2925-2942, eq. (5).
+        Quarterly Journal of the Royal Meteorological Society 132, 2925-2942.
         """
-        return self._by_rows(_crps, self._check_y(y))
+        return self._by_rows(normal.crps, self._check_y(y))
 
     def sample(self, n_samples=1, random_state=None):
         """Draw values.
@@ -283,8 +285,6 @@ class CategoricalMixture:
     ----------
     logits : read-only ndarray of shape (n_components, n_samples, n_classes)
         The components.
-    n_components, n_samples, n_classes : int
-        Lengths of the axes.
 
     Raises
     ------
@@ -377,7 +377,7 @@ class CategoricalMixture:
         With ``ddof=1``, and 0 for a single component: eq. (6) of the Delta-UQ paper.
         """
         ddof = min(1, self.n_components - 1)
-        return self._by_rows(lambda logits: _spread(logits, ddof).mean(axis=-1))
+        return self._by_rows(lambda logits: normal.spread(logits, ddof).mean(axis=-1))
 
     def log_prob(self, y):
         """Log probability of the observed classes.
@@ -488,139 +488,3 @@ def _concatenate_rows(compute, n_samples, floats_per_row):
     step = max(1, _CHUNK_FLOATS // max(1, floats_per_row))
     starts = range(0, max(1, n_samples), step)  # one empty slice if there are no rows
     return np.concatenate([compute(slice(start, start + step)) for start in starts])
-
-
-def _spread(means, ddof=0):
-    # Relative to the first component: exactly 0 when the components agree.
-    return (means - means[0]).std(axis=0, ddof=ddof)
-
-
-def _root_mean_square(stds):
-    return np.sqrt(np.square(stds).mean(axis=0))
-
-
-def _total_std(means, stds):
-    return np.hypot(_spread(means), _root_mean_square(stds))
-
-
-def _standardise(y, means, stds):
-    """``(y - means) / stds``; for a point mass -inf below it, inf from it on."""
-    distance = y - means
-    z = np.where(distance < 0, -np.inf, np.inf)
-    with np.errstate(over="ignore"):
-        return np.divide(distance, stds, out=z, where=stds > 0)
-
-
-def _log_pdf(means, stds, y):
-    with np.errstate(over="ignore"):
-        log_density = -0.5 * ((y - means) / stds) ** 2 - np.log(math.sqrt(2 * math.pi) * stds)
-    return logsumexp(log_density, axis=0) - math.log(len(means))
-
-
-def _cdf(means, stds, y):
-    return ndtr(_standardise(y, means, stds)).mean(axis=0)
-
-
-def _crps(means, stds, y):
-    """E|Y - y| - E|Y - Y'| / 2 for independent draws Y, Y' of the mixture."""
-    n_components = len(means)
-    to_observation = _mean_abs(means - y, stds).mean(axis=0)
-    # The pairs (k, k) count once, the pairs (k, l > k) twice. One k at a time bounds the memory.
-    between_draws = _mean_abs(np.zeros_like(means), math.sqrt(2) * stds).sum(axis=0)
-    for k in range(n_components - 1):
-        gaps, scales = means[k + 1 :] - means[k], np.hypot(stds[k + 1 :], stds[k])
-        between_draws += 2 * _mean_abs(gaps, scales).sum(axis=0)
-    return np.maximum(to_observation - between_draws / (2 * n_components**2), 0)
-
-
-def _mean_abs(mean, std):
-    """E|Z| for Z ~ N(mean, std**2); ``|mean|`` in the limit ``std = 0``."""
-    mean = np.abs(mean)
-    z = _standardise(mean, 0, std)
-    with np.errstate(over="ignore"):
-        return mean * erf(z / math.sqrt(2)) + math.sqrt(2 / math.pi) * std * np.exp(-0.5 * z**2)
-
-
-def _ppf(means, stds, levels):
-    """Quantiles of (component, sample[, output]) mixtures; the levels become the last axis."""
-    n_components = len(means)
-    shape = (*means.shape[1:], levels.size)
-    # One problem a column: (component, sample * output * level)
-    means, stds = (
-        np.repeat(array.reshape(n_components, -1), levels.size, axis=1) for array in (means, stds)
-    )
-    q = np.broadcast_to(levels, shape).ravel()
-    component_ppf = np.multiply(stds, _normal_ppf(q), out=np.zeros_like(stds), where=stds > 0)
-    component_ppf += means
-    low, high = component_ppf.min(axis=0), component_ppf.max(axis=0)
-
-    x = np.where(q == 0, low, high)
-    masses = ~stds.any(axis=0)
-    rank = np.clip(np.ceil(n_components * q[masses]) - 1, 0, n_components - 1).astype(np.intp)
-    x[masses] = np.take_along_axis(np.sort(means[:, masses], axis=0), rank[None], axis=0)[0]
-    search = (low < high) & ~masses & (q > 0) & (q < 1)
-    x[search] = _find_root(means[:, search], stds[:, search], q[search], low[search], high[search])
-
-    # Each level is solved alone, so neighbours could cross by a rounding error.
-    x = x.reshape(shape)
-    order = np.argsort(levels)
-    x[..., order] = np.maximum.accumulate(x[..., order], axis=-1)
-    return x
-
-
-def _find_root(means, stds, q, low, high):
-    """Solve ``cdf(x) = q`` between `low` and `high`, one root for each column.
-
-    Newton's method, with bisection whenever its step would leave the bracket or does not halve.
-    """
-    scale = _total_std(means, stds)
-    # Over a step this short every component's density is constant to 1e-5, so that the root lies
-    # at its end to about 1e-11 of the narrowest std.
-    short_step = 1e-6 * stds.min(axis=0)
-    x = np.clip(means.mean(axis=0) + scale * _normal_ppf(q), low, high)
-    last_step = high - low
-    roots = np.empty_like(x)
-    columns = np.arange(x.size)
-    while columns.size:
-        excess, density = _excess(means, stds, x, q)
-        low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            step = -excess / density  # NaN or infinite where the cdf is flat: bisect
-        newton, middle = x + step, low + (high - low) / 2
-        accept = (low < newton) & (newton < high) & (np.abs(step) < last_step / 2)
-        x = np.where(accept, newton, middle)
-        last_step = np.where(accept, np.abs(step), high - low)
-
-        converged = np.abs(step) <= short_step
-        exhausted = (high - low <= 1e-14 * scale) | (middle == low) | (middle == high)
-        done = converged | exhausted
-        roots[columns[done]] = np.where(converged, np.clip(newton, low, high), high)[done]
-        columns, x, last_step, low, high, q, scale, short_step = (
-            array[~done] for array in (columns, x, last_step, low, high, q, scale, short_step)
-        )
-        means, stds = means[:, ~done], stds[:, ~done]
-    return roots
-
-
-def _excess(means, stds, x, q):
-    """``n_components * (cdf(x) - q)`` and its derivative, exact relative to both tails.
-
-    Components whose mean lies at or below `x` count 1 minus an upper tail, the others a lower
-    tail. Summing the whole numbers apart from the tails keeps levels such as 1 - 1e-10 and wide
-    gaps between components from drowning in rounding.
-    """
-    z = _standardise(x, means, stds)
-    below = z >= 0
-    tails = ndtr(-np.abs(z))
-    n_below, n_above = below.sum(axis=0), (~below).sum(axis=0)
-    n_components = len(means)
-    whole = np.where(q <= 0.5, n_below - n_components * q, n_components * (1 - q) - n_above)
-    with np.errstate(over="ignore"):
-        density = np.exp(-0.5 * z**2)
-    np.divide(density, math.sqrt(2 * math.pi) * stds, out=density, where=stds > 0)
-    return whole + np.where(below, -tails, tails).sum(axis=0), density.sum(axis=0)
-
-
-def _normal_ppf(q):
-    # From the nearer tail: 1 - q is exact there.
-    return np.where(q <= 0.5, ndtri(q), -ndtri(1 - q))

@@ -51,7 +51,7 @@ class Sinusoidal(_Waves):
 
 
 class Periodic(_Waves):
-    """Learned frequencies, one set a feature and member (Gorishniy et al., NeurIPS 2022, eq. 3)."""
+    """Learnt frequencies, one set a feature and member (Gorishniy et al., NeurIPS 2022)."""
 
     def __init__(self, n_features: int, generators):
         super().__init__(n_features)

@@ -42,7 +42,7 @@ class GaussianHead(_Head):
     ----------
     n_targets : int
     noise : {"heteroscedastic", "homoscedastic", None}
-        Variance from the network, one learnt variance a target and member, or none (squared error).
+        Variance from the network, one learnt variance a target and member, or squared error.
     nll_beta : float
         Each sample's negative log-likelihood is multiplied by its variance to this power, held
         constant (Seitzer et al., ICLR 2022, eq. 5).
@@ -57,7 +57,7 @@ class GaussianHead(_Head):
             self.raw_noise = nn.Parameter(torch.zeros(n_members, n_targets, 1))
 
     def _mean_and_variance(self, raw: torch.Tensor):
-        """Split raw `(member, output, ..., sample)`; the variance is None without a noise model."""
+        """Split raw `(member, output, ..., sample)`; no noise model has a variance of None."""
         if self.noise is None:
             return raw, None
         if self.noise == "heteroscedastic":

@@ -1,0 +1,147 @@
+"""The mathematics of equal-weight normal mixtures, on arrays `(component, sample[, output])`.
+
+Plain functions without checks; `distributions.py` has the objects, the checks and the chunks.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import erf, logsumexp, ndtr, ndtri
+
+
+def spread(means, ddof=0):
+    # Relative to the first component: exactly 0 when the components agree.
+    return (means - means[0]).std(axis=0, ddof=ddof)
+
+
+def root_mean_square(stds):
+    return np.sqrt(np.square(stds).mean(axis=0))
+
+
+def total_std(means, stds):
+    return np.hypot(spread(means), root_mean_square(stds))
+
+
+def _standardise(y, means, stds):
+    """``(y - means) / stds``; for a point mass -inf below it, inf from it on."""
+    distance = y - means
+    z = np.where(distance < 0, -np.inf, np.inf)
+    with np.errstate(over="ignore"):
+        return np.divide(distance, stds, out=z, where=stds > 0)
+
+
+def log_pdf(means, stds, y):
+    with np.errstate(over="ignore"):
+        log_density = -0.5 * ((y - means) / stds) ** 2 - np.log(math.sqrt(2 * math.pi) * stds)
+    return logsumexp(log_density, axis=0) - math.log(len(means))
+
+
+def cdf(means, stds, y):
+    return ndtr(_standardise(y, means, stds)).mean(axis=0)
+
+
+def crps(means, stds, y):
+    """E|Y - y| - E|Y - Y'| / 2 for independent draws Y, Y' of the mixture."""
+    n_components = len(means)
+    to_observation = _mean_abs(means - y, stds).mean(axis=0)
+    # Pairs (k, k) count once, with the mean 2 std / sqrt(pi), pairs (k, l > k) twice. One k at a
+    # time bounds the memory.
+    between_draws = 2 / math.sqrt(math.pi) * stds.sum(axis=0)
+    for k in range(n_components - 1):
+        gaps, scales = means[k + 1 :] - means[k], np.hypot(stds[k + 1 :], stds[k])
+        between_draws += 2 * _mean_abs(gaps, scales).sum(axis=0)
+    return np.maximum(to_observation - between_draws / (2 * n_components**2), 0)
+
+
+def _mean_abs(mean, std):
+    """E|Z| for Z ~ N(mean, std**2); ``|mean|`` in the limit ``std = 0``."""
+    mean = np.abs(mean)
+    z = _standardise(mean, 0, std)
+    with np.errstate(over="ignore"):
+        return mean * erf(z / math.sqrt(2)) + math.sqrt(2 / math.pi) * std * np.exp(-0.5 * z**2)
+
+
+def ppf(means, stds, levels):
+    """Quantiles of (component, sample[, output]) mixtures; the levels become the last axis."""
+    n_components = len(means)
+    shape = (*means.shape[1:], levels.size)
+    # One problem a column: (component, sample * output * level)
+    means, stds = (
+        np.repeat(array.reshape(n_components, -1), levels.size, axis=1) for array in (means, stds)
+    )
+    q = np.broadcast_to(levels, shape).ravel()
+    component_ppf = np.multiply(stds, _normal_ppf(q), out=np.zeros_like(stds), where=stds > 0)
+    component_ppf += means
+    low, high = component_ppf.min(axis=0), component_ppf.max(axis=0)
+
+    x = np.where(q == 0, low, high)
+    masses = ~stds.any(axis=0)
+    rank = np.clip(np.ceil(n_components * q[masses]) - 1, 0, n_components - 1).astype(np.intp)
+    x[masses] = np.take_along_axis(np.sort(means[:, masses], axis=0), rank[None], axis=0)[0]
+    search = (low < high) & ~masses & (q > 0) & (q < 1)
+    x[search] = _find_root(means[:, search], stds[:, search], q[search], low[search], high[search])
+
+    # Each level is solved alone, so neighbours could cross by a rounding error.
+    x = x.reshape(shape)
+    order = np.argsort(levels)
+    x[..., order] = np.maximum.accumulate(x[..., order], axis=-1)
+    return x
+
+
+def _find_root(means, stds, q, low, high):
+    """Solve ``cdf(x) = q`` between `low` and `high`, one root for each column.
+
+    Newton's method, with bisection whenever its step would leave the bracket or does not halve.
+    """
+    scale = total_std(means, stds)
+    # Over a step this short every component's density is constant to 1e-5, so that the root lies
+    # at its end to about 1e-11 of the narrowest std.
+    short_step = 1e-6 * stds.min(axis=0)
+    x = np.clip(means.mean(axis=0) + scale * _normal_ppf(q), low, high)
+    last_step = high - low
+    roots = np.empty_like(x)
+    columns = np.arange(x.size)
+    while columns.size:
+        excess, density = _excess(means, stds, x, q)
+        low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            step = -excess / density  # NaN or infinite where the cdf is flat: bisect
+        newton, middle = x + step, low + (high - low) / 2
+        accept = (low < newton) & (newton < high) & (np.abs(step) < last_step / 2)
+        x = np.where(accept, newton, middle)
+        last_step = np.where(accept, np.abs(step), high - low)
+
+        converged = np.abs(step) <= short_step
+        exhausted = (high - low <= 1e-14 * scale) | (middle == low) | (middle == high)
+        done = converged | exhausted
+        roots[columns[done]] = np.where(converged, np.clip(newton, low, high), high)[done]
+        columns, x, last_step, low, high, q, scale, short_step = (
+            array[~done] for array in (columns, x, last_step, low, high, q, scale, short_step)
+        )
+        means, stds = means[:, ~done], stds[:, ~done]
+    return roots
+
+
+def _excess(means, stds, x, q):
+    """``n_components * (cdf(x) - q)`` and its derivative, exact relative to both tails.
+
+    Components whose mean lies at or below `x` count 1 minus an upper tail, the others a lower
+    tail. Summing the whole numbers apart from the tails keeps levels such as 1 - 1e-10 and wide
+    gaps between components from drowning in rounding.
+    """
+    z = _standardise(x, means, stds)
+    below = z >= 0
+    tails = ndtr(-np.abs(z))
+    n_below, n_above = below.sum(axis=0), (~below).sum(axis=0)
+    n_components = len(means)
+    whole = np.where(q <= 0.5, n_below - n_components * q, n_components * (1 - q) - n_above)
+    with np.errstate(over="ignore"):
+        density = np.exp(-0.5 * z**2)
+    # A std below 1e-300 is a point mass here; its density would overflow.
+    np.divide(density, math.sqrt(2 * math.pi) * stds, out=density, where=stds > 1e-300)
+    return whole + np.where(below, -tails, tails).sum(axis=0), density.sum(axis=0)
+
+
+def _normal_ppf(q):
+    # From the nearer tail: 1 - q is exact there.
+    return np.where(q <= 0.5, ndtri(q), -ndtri(1 - q))

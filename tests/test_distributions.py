@@ -1,0 +1,512 @@
+import pickle
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import integrate, optimize, stats
+
+from sk_deltauq import distributions
+from sk_deltauq.distributions import CategoricalMixture, NormalMixture
+
+# No level is a multiple of 1 / n_components: there a gap between components leaves brentq lost.
+LEVELS = np.array([1e-10, 0.001, 0.053, 0.47, 0.61, 0.951, 0.999, 1 - 1e-10])
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def random_mixture(rng, shape=(5, 4), spread=1.0, aleatoric=None):
+    means = spread * rng.normal(size=shape)
+    stds = np.exp(rng.normal(scale=0.5, size=shape))
+    return NormalMixture(means, stds, aleatoric=aleatoric)
+
+
+def each_row(dist):
+    """Each row's components, as one vector of scipy's normals."""
+    return [stats.norm(*row) for row in zip(dist.means.T, dist.stds.T, strict=True)]
+
+
+def integral(function, low, high):
+    return integrate.quad(function, low, high, limit=500, epsabs=1e-11)[0]
+
+
+# Moments and their parts
+
+
+def test_moments_against_integration(rng):
+    dist = random_mixture(rng)
+    for normal, mean, std in zip(each_row(dist), dist.mean, dist.std, strict=True):
+        first = integral(lambda y, normal=normal: y * normal.pdf(y).mean(), -40, 40)
+        second = integral(lambda y, normal=normal: y**2 * normal.pdf(y).mean(), -40, 40)
+        assert mean == pytest.approx(first, abs=1e-8)
+        assert std == pytest.approx(np.sqrt(second - first**2), rel=1e-8)
+
+
+def test_law_of_total_variance(rng):
+    dist = random_mixture(rng, (7, 5, 2))
+    assert dist.mean.shape == dist.std.shape == (5, 2)
+    np.testing.assert_allclose(dist.epistemic, dist.means.std(axis=0))
+    np.testing.assert_allclose(dist.aleatoric, np.sqrt((dist.stds**2).mean(axis=0)))
+    np.testing.assert_allclose(dist.std**2, dist.epistemic**2 + dist.aleatoric**2)
+
+
+def test_aleatoric_given(rng):
+    share = np.array([0.1, 0.2, 0.3, 100.0])
+    dist = random_mixture(rng, aleatoric=share)
+    np.testing.assert_array_equal(dist.aleatoric, share)
+    np.testing.assert_allclose(
+        dist.epistemic, np.sqrt(np.maximum(dist.std**2 - share**2, 0)), rtol=1e-12
+    )
+    assert dist.epistemic[-1] == 0
+
+
+@pytest.mark.parametrize("level", [0.1, 1e12, 1e-12])
+def test_agreeing_components_have_no_epistemic_part(level):
+    dist = NormalMixture(np.full((20, 3), level), np.full((20, 3), 1e-3 * level))
+    assert (dist.epistemic == 0).all()
+    assert (dist.mean == level).all()
+    np.testing.assert_allclose(dist.std, 1e-3 * level)
+
+
+# Density and distribution function
+
+
+def test_log_pdf_against_scipy(rng):
+    dist, y = random_mixture(rng, (6, 5, 2)), rng.normal(size=(5, 2))
+    expected = np.log(stats.norm(dist.means, dist.stds).pdf(y).mean(axis=0))
+    np.testing.assert_allclose(dist.log_pdf(y), expected, rtol=1e-12)
+    np.testing.assert_allclose(dist.pdf(y), np.exp(expected), rtol=1e-12)
+
+
+def test_log_pdf_far_out():
+    dist = NormalMixture([[0.0], [1.0]], [[1.0], [1.0]])
+    y = 1e6
+    # The nearer component alone counts.
+    expected = stats.norm(1, 1).logpdf(y) - np.log(2)
+    np.testing.assert_allclose(dist.log_pdf(y), [expected], rtol=1e-14)
+    assert dist.log_pdf(np.inf) == -np.inf
+
+
+def test_cdf_against_scipy(rng):
+    dist, y = random_mixture(rng, (6, 5, 2)), rng.normal(size=(5, 2))
+    expected = stats.norm(dist.means, dist.stds).cdf(y).mean(axis=0)
+    np.testing.assert_allclose(dist.cdf(y), expected, rtol=1e-12)
+    assert (dist.cdf(-np.inf) == 0).all()
+    assert (dist.cdf(np.inf) == 1).all()
+
+
+def test_cdf_of_point_masses_is_a_step():
+    dist = NormalMixture([[0.0], [1.0]], [[0.0], [0.0]])
+    cdf = [dist.cdf(y)[0] for y in (-1e-300, 0, 0.999, 1, np.inf)]
+    assert cdf == [0, 0.5, 0.5, 1, 1]
+
+
+# Quantiles
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 20])
+@pytest.mark.parametrize("spread", [0.1, 1, 30])
+def test_ppf_against_brentq(rng, n_components, spread):
+    dist = random_mixture(rng, (n_components, 3), spread)
+    quantiles = dist.ppf(LEVELS)
+    for normal, row, std in zip(each_row(dist), quantiles, dist.std, strict=True):
+        for q, x in zip(LEVELS, row, strict=True):
+            # In the tail that is not rounded away; 1 - q is exact in the upper half.
+            tail, level = (normal.cdf, q) if q <= 0.5 else (normal.sf, 1 - q)
+
+            def mismatch(y, tail=tail, level=level):
+                return tail(y).mean() / level - 1
+
+            root = optimize.brentq(mismatch, -300, 300, xtol=1e-13, rtol=1e-14)
+            assert abs(x - root) < 1e-9 * std
+
+
+@pytest.mark.parametrize("narrowest", [1e-12, 1e-3, 0.3])
+def test_cdf_undoes_ppf(rng, narrowest):
+    means = rng.normal(size=(20, 50, 2))
+    stds = np.exp(rng.uniform(np.log(narrowest), 0, size=means.shape))
+    quantiles = NormalMixture(means, stds).ppf(LEVELS)
+    step = 1e-9 * NormalMixture(means, stds).std
+    for column, q in enumerate(LEVELS):
+        # A step in x instead of in the cdf, which may be steep.
+        low, high = quantiles[..., column] - step, quantiles[..., column] + step
+        normal = stats.norm(means, stds)
+        if q <= 0.5:
+            assert (normal.cdf(low).mean(axis=0) <= q * (1 + 1e-12)).all()
+            assert (normal.cdf(high).mean(axis=0) >= q * (1 - 1e-12)).all()
+        else:
+            assert (normal.sf(low).mean(axis=0) >= (1 - q) * (1 - 1e-12)).all()
+            assert (normal.sf(high).mean(axis=0) <= (1 - q) * (1 + 1e-12)).all()
+
+
+def test_ppf_in_a_gap_between_components():
+    # The cdf is 1/2 to the last bit over most of the gap; by symmetry the median is its middle.
+    dist = NormalMixture([[0.0], [1.0]], [[0.02], [0.02]])
+    assert dist.ppf(0.5)[0] == pytest.approx(0.5, abs=1e-9)
+
+
+def test_ppf_is_not_fooled_by_a_narrow_spike():
+    # Newton's step on the spike is shorter than 1e-14, but the root is elsewhere.
+    dist = NormalMixture([[-1.0], [1.0], [0.0]], [[1.0], [1.0], [1e-15]])
+    rest = NormalMixture([[-1.0], [1.0]], [[1.0], [1.0]])
+    for q in (0.2, 0.8):
+        expected = rest.ppf((3 * q - (q > 0.5)) / 2)[0]
+        assert dist.ppf(q)[0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_ppf_of_point_masses_is_the_generalised_inverse(rng):
+    means = rng.normal(size=(20, 30))
+    dist = NormalMixture(means, np.zeros_like(means))
+    levels = rng.uniform(size=40)
+    expected = np.quantile(means, levels, axis=0, method="inverted_cdf").T
+    np.testing.assert_array_equal(dist.ppf(levels), expected)
+    np.testing.assert_array_equal(dist.ppf([0, 1]), np.stack([means.min(0), means.max(0)], -1))
+
+
+def test_ppf_with_some_point_masses():
+    # cdf: Phi(x) / 2 below 1, and 1 / 2 more from 1 on
+    dist = NormalMixture([[0.0], [1.0]], [[1.0], [0.0]])
+    jump = stats.norm.cdf(1) / 2
+    quantiles = dist.ppf([0.25, jump - 1e-6, jump + 1e-6, 0.9, 0.95])[0]
+    np.testing.assert_allclose(quantiles[0], 0, atol=1e-11)
+    assert quantiles[1] < 1 - 1e-7
+    np.testing.assert_allclose(quantiles[2:4], 1, atol=1e-12)
+    np.testing.assert_allclose(quantiles[4], stats.norm.ppf(0.9), atol=1e-11)
+
+
+def test_ppf_at_0_and_1():
+    dist = NormalMixture([[0.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(dist.ppf([0, 1]), [[-np.inf, np.inf], [0, 1]])
+
+
+def test_ppf_shapes_and_order(rng):
+    dist = random_mixture(rng, (3, 4, 2))
+    assert dist.ppf(0.5).shape == (4, 2)
+    assert dist.ppf([0.5]).shape == (4, 2, 1)
+    levels = [0.9, 0.1, 0.5, 0.1]
+    for column, q in enumerate(levels):
+        np.testing.assert_allclose(dist.ppf(levels)[..., column], dist.ppf(q))
+    assert dist.ppf([]).shape == (4, 2, 0)
+
+
+def test_quantiles_never_cross(rng):
+    dist = random_mixture(rng, (20, 20))
+    levels = np.sort(np.concatenate([rng.uniform(size=20), 0.3 + 1e-16 * np.arange(300)]))
+    assert (np.diff(dist.ppf(levels), axis=-1) >= 0).all()
+
+
+def test_ppf_follows_the_units(rng):
+    means, stds = rng.normal(size=(20, 5)), np.exp(rng.normal(size=(20, 5)))
+    expected = NormalMixture(means, stds).ppf(LEVELS)
+    for unit in (1e-150, 1e-12, 1e12, 1e150):
+        dist = NormalMixture(unit * means, unit * stds)
+        np.testing.assert_allclose(dist.ppf(LEVELS) / unit, expected, rtol=1e-9)
+
+
+def test_interval_is_equal_tailed(rng):
+    dist = random_mixture(rng, (6, 3, 2))
+    lower, upper = np.moveaxis(dist.interval(0.8), -1, 0)
+    np.testing.assert_allclose(dist.cdf(lower), 0.1)
+    np.testing.assert_allclose(dist.cdf(upper), 0.9)
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, np.nan], [[0.5]], "median"])
+def test_ppf_refuses_other_levels(rng, q):
+    with pytest.raises(ValueError, match="q must be"):
+        random_mixture(rng).ppf(q)
+
+
+@pytest.mark.parametrize("coverage", [0, 1, -0.5, 90, np.nan])
+def test_interval_refuses_other_coverages(rng, coverage):
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        random_mixture(rng).interval(coverage)
+
+
+# Continuous ranked probability score
+
+
+def test_crps_against_integration(rng):
+    dist, y = random_mixture(rng), rng.normal(scale=2, size=4)
+    for normal, observed, score in zip(each_row(dist), y, dist.crps(y), strict=True):
+        expected = integral(lambda x, n=normal: n.cdf(x).mean() ** 2, -40, observed)
+        expected += integral(lambda x, n=normal: n.sf(x).mean() ** 2, observed, 40)
+        assert score == pytest.approx(expected, abs=1e-8)
+
+
+def test_crps_of_point_masses(rng):
+    means, y = rng.normal(size=(6, 4)), rng.normal(size=4)
+    gaps = np.abs(means[:, None] - means[None]).mean(axis=(0, 1))
+    expected = np.abs(means - y).mean(axis=0) - gaps / 2
+    np.testing.assert_allclose(NormalMixture(means, np.zeros_like(means)).crps(y), expected)
+    almost = NormalMixture(means, np.full_like(means, 1e-9))
+    np.testing.assert_allclose(almost.crps(y), expected, atol=1e-8)
+    single = NormalMixture(means[:1], np.zeros((1, 4)))
+    np.testing.assert_array_equal(single.crps(y), np.abs(means[0] - y))
+    assert (single.crps(means[0]) == 0).all()
+
+
+# Draws
+
+
+@pytest.mark.parametrize("source", [0, np.random.RandomState(0), np.random.default_rng(0)])
+def test_sample_moments(rng, source):
+    dist = random_mixture(rng, (5, 3, 2))
+    draws = dist.sample(40_000, random_state=source)
+    assert draws.shape == (3, 2, 40_000)
+    error = dist.std / 200
+    assert (np.abs(draws.mean(axis=-1) - dist.mean) < 5 * error).all()
+    np.testing.assert_allclose(draws.std(axis=-1), dist.std, rtol=0.05)
+    for q in (0.1, 0.7):
+        below = (draws <= dist.ppf(q)[..., None]).mean(axis=-1)
+        np.testing.assert_allclose(below, q, atol=0.015)
+
+
+def test_outputs_of_a_draw_share_the_component():
+    dist = NormalMixture([[[-1.0, -5.0]], [[1.0, 5.0]]], np.zeros((2, 1, 2)))
+    first, second = dist.sample(100, random_state=0)[0]
+    np.testing.assert_array_equal(second, 5 * first)
+
+
+def test_sample_follows_the_seed(rng):
+    dist = random_mixture(rng)
+    np.testing.assert_array_equal(dist.sample(3, random_state=1), dist.sample(3, random_state=1))
+    assert (dist.sample() != dist.sample()).any()
+    assert dist.sample().shape == (4, 1)
+
+
+# The object
+
+
+def test_rows_are_selected(rng):
+    dist = random_mixture(rng, aleatoric=np.full(4, 0.5))
+    mask = np.array([True, False, True, False])
+    for rows, expected in [
+        (slice(1, 3), [1, 2]),
+        ([3, 0], [3, 0]),
+        (mask, [0, 2]),
+        (pd.Series(mask), [0, 2]),
+        (-1, [3]),
+        ([], []),
+    ]:
+        part = dist[rows]
+        np.testing.assert_array_equal(part.means, dist.means[:, expected])
+        np.testing.assert_array_equal(part.epistemic, dist.epistemic[expected])
+    assert np.shares_memory(dist[1:].means, dist.means)
+    for rows in (4, (0, 1), None):
+        with pytest.raises(IndexError):
+            dist[rows]
+
+
+def test_no_rows():
+    dist = NormalMixture(np.empty((3, 0)), np.empty((3, 0)))
+    assert dist.mean.shape == dist.std.shape == dist.crps([]).shape == (0,)
+    assert dist.ppf([0.1, 0.9]).shape == (0, 2)
+    assert dist.sample(5).shape == (0, 5)
+
+
+def test_arguments_are_neither_changed_nor_followed(rng):
+    means, stds = rng.normal(size=(3, 4)), np.ones((3, 4))
+    dist = NormalMixture(means, stds)
+    before = dist.mean
+    means[:] = 7
+    np.testing.assert_array_equal(dist.mean, before)
+    with pytest.raises(ValueError, match="read-only"):
+        dist.means[0, 0] = 1
+    before[:] = 0  # the answers belong to the caller
+    means.flags.writeable = False
+    assert np.shares_memory(NormalMixture(means, stds).means, means)
+
+
+def test_containers_and_dtypes(rng):
+    means, stds = rng.normal(size=(3, 4)).astype(np.float32), np.ones((3, 4), dtype=int)
+    dist = NormalMixture(means, stds)
+    assert dist.means.dtype == dist.stds.dtype == np.float64
+    y = pd.Series([0, 1, 2, 3], index=[9, 8, 7, 6], dtype="Int64")
+    np.testing.assert_array_equal(dist.crps(y), dist.crps(np.arange(4.0)))
+    np.testing.assert_array_equal(dist.cdf(0), dist.cdf(np.zeros(4)))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(dist)).mean, dist.mean)
+    assert repr(dist) == "NormalMixture(n_components=3, shape=(4,))"
+
+
+@pytest.mark.parametrize(
+    ("means", "stds", "message"),
+    [
+        ([0.0], [1.0], "means must have 2 or 3 axes"),
+        ([[0.0]], [[1.0, 1.0]], "stds must have the shape of means"),
+        ([[0.0]], [[-1.0]], "stds must not be negative, got a minimum of -1"),
+        ([[np.nan]], [[1.0]], "means must be finite"),
+        ([[0.0]], [[np.inf]], "stds must be finite"),
+        ([["a"]], [[1.0]], "means must be real numbers"),
+        ([[1j]], [[1.0]], "means must be real numbers"),
+        ([[None]], [[1.0]], "means must be"),
+        (np.empty((0, 3)), np.empty((0, 3)), "means must have at least one component"),
+    ],
+)
+def test_refuses_bad_components(means, stds, message):
+    with pytest.raises(ValueError, match=message):
+        NormalMixture(means, stds)
+
+
+def test_refuses_bad_aleatoric():
+    for aleatoric, message in [([1.0, 1.0], "shape of one component"), ([-1.0], "negative")]:
+        with pytest.raises(ValueError, match=f"aleatoric must .*{message}"):
+            NormalMixture([[0.0]], [[1.0]], aleatoric=aleatoric)
+
+
+@pytest.mark.parametrize("method", ["log_pdf", "pdf", "cdf", "crps"])
+def test_refuses_other_shapes_and_nan(rng, method):
+    evaluate = getattr(random_mixture(rng), method)
+    for y in (np.zeros((4, 1)), np.zeros(3), np.zeros((4, 4)), [0.0]):
+        with pytest.raises(ValueError, match=r"y must have the shape of the distribution, \(4,\)"):
+            evaluate(y)
+    with pytest.raises(ValueError, match="NaN"):
+        evaluate([0, 1, 2, np.nan])
+
+
+def test_point_masses_have_no_density():
+    dist = NormalMixture([[0.0], [0.0]], [[1.0], [0.0]])
+    with pytest.raises(ValueError, match=r"density does not exist.*crps"):
+        dist.log_pdf([0.0])
+
+
+def test_chunks_change_nothing(rng, monkeypatch):
+    dist, y = random_mixture(rng, (5, 40, 2)), rng.normal(size=(40, 2))
+
+    def answers():
+        return [dist.mean, dist.std, dist.log_pdf(y), dist.cdf(y), dist.crps(y), dist.ppf(LEVELS)]
+
+    whole = answers()
+    monkeypatch.setattr(distributions, "_CHUNK_FLOATS", 64)
+    for expected, chunked in zip(whole, answers(), strict=True):
+        np.testing.assert_allclose(chunked, expected, rtol=1e-12)
+
+
+def test_memory_is_bounded(rng):
+    dist = random_mixture(rng, (100, 4_000))  # 3 MB; all pairs at once would take 320 MB
+    y = np.zeros(4_000)
+    for compute in (
+        lambda: dist.std,
+        lambda: dist[:300].crps(y[:300]),
+        lambda: dist.log_pdf(y),
+        lambda: dist[:300].ppf(np.linspace(0.1, 0.9, 9)),
+    ):
+        tracemalloc.start()
+        compute()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 30e6
+
+
+# Classes
+
+
+@pytest.fixture
+def logits(rng):
+    return 2 * rng.normal(size=(5, 4, 3))
+
+
+def naive_softmax(logits):
+    return np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+
+
+def test_class_probabilities(logits):
+    dist = CategoricalMixture(logits)
+    np.testing.assert_allclose(dist.component_proba, naive_softmax(logits))
+    np.testing.assert_allclose(dist.proba, naive_softmax(logits).mean(axis=0))
+    np.testing.assert_allclose(dist.log_proba, np.log(dist.proba))
+    np.testing.assert_allclose(dist.proba.sum(axis=-1), 1, rtol=1e-14)
+    assert (dist.n_components, dist.n_samples, dist.n_classes) == (5, 4, 3)
+
+
+def test_log_proba_does_not_underflow():
+    dist = CategoricalMixture([[[0.0, 2000.0]], [[0.0, 1000.0]]])
+    np.testing.assert_allclose(dist.log_proba, [[-1000 - np.log(2), 0]])
+    assert dist.entropy == dist.expected_entropy == dist.mutual_information == 0
+
+
+def test_entropies_against_loops(logits):
+    dist = CategoricalMixture(logits)
+    for row in range(4):
+        p = naive_softmax(logits[:, row])
+        parts = [stats.entropy(component) for component in p]
+        # Mutual information as the mean divergence from the mixture, not as a difference.
+        divergences = [stats.entropy(component, p.mean(axis=0)) for component in p]
+        assert dist.entropy[row] == pytest.approx(stats.entropy(p.mean(axis=0)))
+        assert dist.expected_entropy[row] == pytest.approx(np.mean(parts))
+        assert dist.mutual_information[row] == pytest.approx(np.mean(divergences))
+
+
+def test_agreeing_classifiers_have_no_epistemic_part(logits):
+    for dist in (CategoricalMixture(logits[:1]), CategoricalMixture(logits[[0] * 7])):
+        assert (dist.epistemic == 0).all()
+        np.testing.assert_allclose(dist.mutual_information, 0, atol=1e-15)
+        assert (dist.mutual_information >= 0).all()
+
+
+def test_epistemic_is_eq_6(logits):
+    expected = np.std(logits, axis=0, ddof=1).mean(axis=-1)
+    np.testing.assert_allclose(CategoricalMixture(logits).epistemic, expected)
+
+
+def test_log_prob(logits):
+    dist = CategoricalMixture(logits)
+    expected = [np.log(dist.proba[row, k]) for row, k in enumerate([2, 0, 1, 1])]
+    np.testing.assert_allclose(dist.log_prob([2, 0, 1, 1]), expected)
+
+
+def test_class_draws(logits, rng):
+    dist = CategoricalMixture(logits)
+    draws = dist.sample(20_000, random_state=0)
+    assert draws.shape == (4, 20_000)
+    shares = np.stack([(draws == k).mean(axis=1) for k in range(3)], axis=1)
+    np.testing.assert_allclose(shares, dist.proba, atol=0.02)
+    np.testing.assert_array_equal(draws, dist.sample(20_000, random_state=0))
+
+
+def test_impossible_classes_are_never_drawn():
+    dist = CategoricalMixture([[[-1e4, 0.0, -1e4, 0.3, -1e4]]])
+    assert set(dist.sample(1000, random_state=0).ravel()) == {1, 3}
+
+
+def test_class_rows_and_edges(logits):
+    dist = CategoricalMixture(logits)
+    np.testing.assert_array_equal(dist[[2, 1]].proba, dist.proba[[2, 1]])
+    assert dist[:0].proba.shape == (0, 3)
+    assert dist[:0].sample(2).shape == (0, 2)
+    one_class = CategoricalMixture(logits[..., :1])
+    assert (one_class.proba == 1).all()
+    assert (one_class.sample(3) == 0).all()
+    assert repr(dist) == "CategoricalMixture(n_components=5, shape=(4, 3))"
+
+
+def test_classes_in_chunks(logits, monkeypatch):
+    dist = CategoricalMixture(logits)
+
+    def answers():
+        per_row = [dist.proba, dist.log_proba, dist.expected_entropy, dist.epistemic]
+        return [*per_row, dist.sample(9, random_state=0)]
+
+    whole = answers()
+    monkeypatch.setattr(distributions, "_CHUNK_FLOATS", 16)
+    for expected, chunked in zip(whole, answers(), strict=True):
+        np.testing.assert_allclose(chunked, expected, rtol=1e-12)
+
+
+def test_refuses_bad_logits_and_classes(logits):
+    for bad, message in [
+        (logits[0], "logits must have 3 axes"),
+        (logits[:0], "at least one component"),
+        (logits[..., :0], "at least one class"),
+        (np.full((1, 1, 2), np.inf), "logits must be finite"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            CategoricalMixture(bad)
+    for y in ([0, 1], [0.0, 1.0, 2.0, 0.0], ["a", "b", "c", "a"], [[0], [1], [2], [0]]):
+        with pytest.raises(ValueError, match="y must be class positions"):
+            CategoricalMixture(logits).log_prob(y)
+    for y in ([0, 1, 2, 3], [-1, 0, 1, 2]):
+        with pytest.raises(ValueError, match=r"y must lie in \[0, 2\]"):
+            CategoricalMixture(logits).log_prob(y)
