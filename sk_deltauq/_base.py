@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._random import draw_seed
 from sk_deltauq._sklearn import Interval, StrOptions
-from sk_deltauq._skorch.training import Training, holds_out
+from sk_deltauq._skorch.training import Training, number_of_folds
 from sk_deltauq._torch.embeddings import EMBEDDINGS
 from sk_deltauq._torch.networks import ACTIVATIONS
 from sk_deltauq._validation import check_table, check_weights, fit_input_scaler, scaled_tensor
@@ -173,13 +173,16 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
     def _training(self, data: FitData, plan: FitPlan) -> Training:
         """The training settings for this data."""
         n_candidates = len(data.X) - (0 if data.labels is None else len(np.unique(data.labels)))
-        hold_out = not plan.partial and holds_out(
-            self.early_stopping, n_candidates, self.n_members, self.validation_fraction
+        n_folds = number_of_folds(
+            False if plan.partial else self.early_stopping,
+            n_candidates,
+            self.n_members,
+            self.validation_fraction,
         )
         return Training(
             n_members=self.n_members,
             seed=self.seed_,
-            hold_out=hold_out,
+            n_folds=n_folds,
             max_iter=1 if plan.partial else self.max_iter,
             warn=not plan.partial,
             batch_size=self.batch_size,
@@ -187,7 +190,6 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
             alpha=self.alpha,
             tol=self.tol,
             n_iter_no_change=self.n_iter_no_change,
-            validation_fraction=self.validation_fraction,
             device=_check_device(self.device),
             net_params=dict(self.net_params or {}),
             verbose=bool(self.verbose),

@@ -67,12 +67,13 @@ class DeltaUQRegressor(RegressorUQ, DeltaUQ):
         Number of epochs in a row without an improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
         Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so if every held-out fold has at least 20
-        rows: with the default `validation_fraction`, from 200 rows on. Below, the score of so few
-        rows would be noise, and the network needs them more.
+        were best on them, member by member. "auto" does so from 20 rows on (5 in a fold; with
+        more than four members, 5 rows a member), and holds out more than `validation_fraction`
+        where that would be fewer than 20 rows, up to a quarter. Below, too few rows are left for
+        a hold-out to mean anything: training runs on all rows until its loss no longer falls.
     validation_fraction : float, default=0.1
-        Largest part of the rows that a member holds out, above 0 and at most 0.5. A fold is
-        smaller where there are more members than `1 / validation_fraction`.
+        Part of the rows that a member holds out, above 0 and at most 0.5; less where there are
+        more members than `1 / validation_fraction`.
     warm_start : bool, default=False
         Whether `fit` goes on from the weights, scales and anchors' network of the last fit.
     module : callable, default=None
@@ -275,12 +276,13 @@ class DeltaUQClassifier(ClassifierUQ, DeltaUQ):
         Number of epochs in a row without an improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
         Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so if every held-out fold has at least 20
-        rows: with the default `validation_fraction`, from 200 rows on. Below, the score of so few
-        rows would be noise, and the network needs them more.
+        were best on them, member by member. "auto" does so from 20 rows on (5 in a fold; with
+        more than four members, 5 rows a member), and holds out more than `validation_fraction`
+        where that would be fewer than 20 rows, up to a quarter. Below, too few rows are left for
+        a hold-out to mean anything: training runs on all rows until its loss no longer falls.
     validation_fraction : float, default=0.1
-        Largest part of the rows that a member holds out, above 0 and at most 0.5. A fold is
-        smaller where there are more members than `1 / validation_fraction`.
+        Part of the rows that a member holds out, above 0 and at most 0.5; less where there are
+        more members than `1 / validation_fraction`.
     warm_start : bool, default=False
         Whether `fit` goes on from the weights, scales and anchors' network of the last fit.
     module : callable, default=None
@@ -415,7 +417,7 @@ class DeltaUQClassifier(ClassifierUQ, DeltaUQ):
         return CategoricalHead(len(self.classes_))
 
     def _fit_model(self, data, training, plan):
-        if self.temper and not training.hold_out:
+        if self.temper and not training.n_folds:
             raise ValueError(
                 "temper=True takes its reference range from held-out rows, and none are held out "
                 f"here: early_stopping={self.early_stopping!r} with {len(data.x)} rows. Use "
