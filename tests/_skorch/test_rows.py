@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+import torch
+
+from sk_deltauq._skorch.rows import AnchoredBatches, TrainingRows, deal_folds
+
+
+def training_rows(n=23, n_members=2, weights=None, train=None, seed=0):
+    """Rows that can be told apart: row i is [i, i + 0.5], its target -i."""
+    number = torch.arange(n, dtype=torch.float32)
+    train = np.tile(np.arange(n), (n_members, 1)) if train is None else train
+    return TrainingRows(
+        x=torch.stack([number, number + 0.5], dim=1),
+        y=-number[:, None],
+        weights=torch.ones(n) if weights is None else torch.as_tensor(weights).float(),
+        train=torch.as_tensor(train),
+        held_out=torch.empty((n_members, 0), dtype=torch.int64),
+        generators=[torch.Generator().manual_seed(seed + m) for m in range(n_members)],
+    )
+
+
+def epoch(rows, batch_size):
+    return [
+        tuple(part.numpy() for pair in batch for part in pair)
+        for batch in AnchoredBatches(rows, batch_size)
+    ]
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 5, 23, 1000])
+def test_an_epoch_meets_each_row_once_with_its_target_and_weight(batch_size):
+    weights = np.linspace(0.5, 1.5, 23)
+    batches = epoch(training_rows(weights=weights), batch_size)
+    for member in range(2):
+        x, c, y, w = (
+            np.concatenate([part[member] for part in parts], axis=-1)
+            for parts in zip(*batches, strict=True)
+        )
+        assert sorted(x[0]) == list(range(23))
+        np.testing.assert_array_equal(x[1], x[0] + 0.5)
+        np.testing.assert_array_equal(y[0], -x[0])
+        np.testing.assert_allclose(w, weights[x[0].astype(int)], rtol=1e-6)
+        np.testing.assert_array_equal(c[1], c[0] + 0.5)
+
+
+@pytest.mark.parametrize(("batch_size", "sizes"), [(4, [4, 4, 4, 4, 4, 3]), (22, [12, 11])])
+def test_batches_are_of_equal_size(batch_size, sizes):
+    found = [batch[0].shape[-1] for batch in epoch(training_rows(), batch_size)]
+    assert sorted(found, reverse=True) == sizes
+
+
+def test_anchors_of_an_epoch_are_each_row_once_in_another_order():
+    ((x, c, *_),) = epoch(training_rows(), 1000)
+    for member in range(2):
+        assert sorted(c[member, 0]) == list(range(23))
+        assert (c[member, 0] != x[member, 0]).sum() > 15
+    assert not np.array_equal(x[0], x[1]), "members have orders of their own"
+
+
+def test_epochs_differ_and_a_seed_repeats_them():
+    rows = training_rows()
+    first, second = epoch(rows, 1000)[0], epoch(rows, 1000)[0]
+    assert not np.array_equal(first[0], second[0])
+    again = epoch(training_rows(), 1000)[0]
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_member_alone_meets_the_same_batches_as_in_the_stack():
+    together = epoch(training_rows(), 5)
+    alone = epoch(training_rows().of_members([1]), 5)
+    for stack, single in zip(together, alone, strict=True):
+        for a, b in zip(stack, single, strict=True):
+            np.testing.assert_array_equal(a[1], b[0])
+
+
+def test_weighted_rows_are_anchors_in_proportion_to_their_weights():
+    weights = np.r_[np.full(500, 0.1), np.full(500, 1.9)]
+    rows = training_rows(1000, 1, weights)
+    anchors = np.concatenate([epoch(rows, 1000)[0][1][0, 0] for _ in range(20)])
+    share = (anchors < 500).mean()
+    assert share == pytest.approx(0.05, abs=5 * (0.05 * 0.95 / 20_000) ** 0.5)
+
+
+def test_rows_and_anchors_come_from_the_members_own_part():
+    train = np.array([[0, 1, 2, 3], [3, 4, 5, 6]])
+    ((x, c, *_),) = epoch(training_rows(train=train), 10)
+    for member in range(2):
+        assert set(x[member, 0]) == set(c[member, 0]) == set(train[member])
+
+
+def test_many_gathers_are_one_gather(monkeypatch):
+    whole = epoch(training_rows(), 3)
+    monkeypatch.setattr("sk_deltauq._skorch.rows._GATHER_ELEMENTS", 40)
+    for a, b in zip(whole, epoch(training_rows(), 3), strict=True):
+        for part_a, part_b in zip(a, b, strict=True):
+            np.testing.assert_array_equal(part_a, part_b)
+
+
+@pytest.mark.parametrize(("n_rows", "n_folds", "n_members"), [(50, 10, 1), (53, 5, 5), (20, 7, 3)])
+def test_folds_are_apart_of_one_size_and_leave_the_rest_to_train_on(n_rows, n_folds, n_members):
+    train, held_out = deal_folds(np.random.default_rng(0), n_rows, n_folds, n_members)
+    assert held_out.shape == (n_members, n_rows // n_folds)
+    assert len(np.unique(held_out)) == held_out.size
+    for inside, outside in zip(train, held_out, strict=True):
+        assert sorted([*inside, *outside]) == list(range(n_rows))
+
+
+def test_all_folds_together_hold_out_every_row():
+    _, held_out = deal_folds(np.random.default_rng(0), 50, 5, 5)
+    assert sorted(held_out.ravel()) == list(range(50))
+
+
+def test_folds_are_stratified_and_every_member_trains_on_every_class():
+    labels = np.repeat([0, 1, 2, 3], [60, 30, 9, 1])
+    labels = np.random.default_rng(1).permutation(labels)
+    for seed in range(20):
+        train, held_out = deal_folds(np.random.default_rng(seed), 100, 5, 5, labels)
+        for inside, outside in zip(train, held_out, strict=True):
+            assert set(labels[inside]) == {0, 1, 2, 3}
+            counts = np.bincount(labels[outside], minlength=4)
+            np.testing.assert_allclose(counts, [12, 6, 1.6, 0], atol=1)
+            assert counts[3] == 0

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+import torch
+
+from sk_deltauq._random import Stream, draw_seed, numpy_rng, torch_generators, torch_seeded
+
+
+def test_an_int_gives_one_seed_and_an_instance_moves_on():
+    assert draw_seed(3) == draw_seed(3) != draw_seed(4)
+    state = np.random.RandomState(0)
+    assert draw_seed(state) != draw_seed(state)
+
+
+def test_streams_and_paths_are_apart():
+    draws = [
+        numpy_rng(0, stream, *path).integers(2**62)
+        for stream in Stream
+        for path in [(), (0,), (1,), (0, 1)]
+    ]
+    assert len(set(draws)) >= len(Stream) * 3, "only () and (0,) may coincide"
+
+
+def test_a_member_has_its_generator_whatever_its_company():
+    together = torch_generators(5, Stream.WEIGHTS, range(3))
+    (alone,) = torch_generators(5, Stream.WEIGHTS, [2])
+    assert torch.equal(torch.rand(4, generator=together[2]), torch.rand(4, generator=alone))
+
+
+@pytest.mark.parametrize("fail", [False, True])
+def test_seeded_block_gives_the_global_state_back(fail):
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    draws = []
+    for _ in range(2):
+        try:
+            with torch_seeded(0, Stream.MODULE):
+                draws.append(torch.rand(3))
+                if fail:
+                    raise RuntimeError("in the block")
+        except RuntimeError:
+            assert fail
+    assert torch.equal(*draws)
+    assert torch.equal(before, torch.get_rng_state())
