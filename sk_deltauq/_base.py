@@ -11,6 +11,7 @@ import contextlib
 import math
 from abc import ABCMeta, abstractmethod
 from dataclasses import dataclass
+from itertools import chain
 from numbers import Integral, Real
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from sk_deltauq._random import draw_seed
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._skorch.training import Training, number_of_folds
+from sk_deltauq._threads import map_in_threads, one_thread
 from sk_deltauq._torch.embeddings import EMBEDDINGS
 from sk_deltauq._torch.networks import ACTIVATIONS
 from sk_deltauq._validation import check_table, check_weights, fit_input_scaler, scaled_tensor
@@ -172,12 +174,12 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
 
     def _training(self, data: FitData, plan: FitPlan) -> Training:
         """The training settings for this data."""
-        n_candidates = len(data.X) - (0 if data.labels is None else len(np.unique(data.labels)))
         n_folds = number_of_folds(
             False if plan.partial else self.early_stopping,
-            n_candidates,
+            len(data.X),
             self.n_members,
             self.validation_fraction,
+            n_classes=0 if data.labels is None else len(np.unique(data.labels)),
         )
         return Training(
             n_members=self.n_members,
@@ -206,9 +208,10 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
     def _map_components(self, X, reduce):
         """Apply `reduce` to the components of every row, chunk by chunk.
 
-        Every chunk has the same number of rows, the last one padded, so a row meets the same
-        matrix products wherever it stands and gets the same answer, to the last bit, whatever
-        other rows come with it. Memory is bounded by the chunk.
+        Every chunk has the same number of rows, the last one padded, and one thread, so a row
+        meets the same matrix products wherever it stands and gets the same answer, to the last
+        bit, whatever other rows come with it and however many threads share the chunks. Memory
+        is bounded by the chunk.
 
         Parameters
         ----------
@@ -222,20 +225,33 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         tuple of ndarray
             Float64, samples first.
         """
-        module = self.net_.module_
-        floats = _CHUNK_FLOATS["cpu" if self.net_.device == "cpu" else "cuda"]
-        per_row = self.n_components_ * module.width
-        chunk = 2 ** max(4, min(16, int(math.log2(max(1, floats // per_row)))))
-        results = None
-        with torch.inference_mode():
-            for rows in gen_batches(len(X), chunk):
-                x = scaled_tensor(X[rows], self.x_scaler_, n_rows=chunk).to(self.net_.device)
-                parts = [part.cpu().numpy() for part in reduce(self._components(x))]
-                if results is None:
-                    results = [np.empty((len(X), *part.shape[1:])) for part in parts]
+        n_rows, device = self._chunk_rows(), self.net_.device
+
+        def of_chunk(rows):
+            x = scaled_tensor(X[rows], self.x_scaler_, n_rows=n_rows).to(device)
+            with torch.inference_mode():
+                parts = reduce(self._components(x))
+            return [part[: rows.stop - rows.start].cpu().numpy() for part in parts]
+
+        chunks = list(gen_batches(len(X), n_rows))
+        n_threads = torch.get_num_threads() if device == "cpu" else 1
+        with one_thread():
+            first = of_chunk(chunks[0])
+            results = tuple(np.empty((len(X), *part.shape[1:])) for part in first)
+            for rows, parts in zip(
+                chunks,
+                chain([first], map_in_threads(of_chunk, chunks[1:], n_threads)),
+                strict=True,
+            ):
                 for result, part in zip(results, parts, strict=True):
-                    result[rows] = part[: rows.stop - rows.start]
-        return tuple(results)
+                    result[rows] = part
+        return results
+
+    def _chunk_rows(self) -> int:
+        """Rows in a chunk: a power of two from 16 on."""
+        floats = _CHUNK_FLOATS["cpu" if self.net_.device == "cpu" else "cuda"]
+        per_row = self.n_components_ * self.net_.module_.width
+        return 2 ** min(max(int(math.log2(max(floats // per_row, 1))), 4), 16)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "net_")

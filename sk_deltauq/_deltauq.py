@@ -103,7 +103,7 @@ class DeltaUQRegressor(RegressorUQ, DeltaUQ):
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, mean over members.
-    validation_scores_ : ndarray of shape (n_iter_,) or (n_iter_, n_members), or None
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log density (minus the squared error with `noise=None`) of the held-out
         rows after each epoch; None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
@@ -116,7 +116,7 @@ class DeltaUQRegressor(RegressorUQ, DeltaUQ):
         The trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
         Number of features seen during `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where `X` had names that are all strings.
 
     See Also
@@ -312,7 +312,7 @@ class DeltaUQClassifier(ClassifierUQ, DeltaUQ):
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, mean over members.
-    validation_scores_ : ndarray of shape (n_iter_,) or (n_iter_, n_members), or None
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log-likelihood of the held-out rows after each epoch; None without early
         stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
@@ -325,7 +325,7 @@ class DeltaUQClassifier(ClassifierUQ, DeltaUQ):
         The trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
         Number of features seen during `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where `X` had names that are all strings.
 
     See Also

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import warnings
@@ -16,6 +17,7 @@ from sk_deltauq._random import Stream, numpy_rng, torch_generators
 from sk_deltauq._skorch.monitors import HeldOutMonitor, TrainingLossMonitor
 from sk_deltauq._skorch.net import StackedNet
 from sk_deltauq._skorch.rows import TrainingRows, deal_folds
+from sk_deltauq._threads import one_thread
 
 # Below this the score of the held-out rows says nothing.
 MIN_HELD_OUT = 5
@@ -24,9 +26,16 @@ MIN_HELD_OUT = 5
 # tenth, and both were far better than training on all rows to the end (variances overfit).
 _WANTED_HELD_OUT, _FEWEST_FOLDS = 20, 4
 
+# In the largest matrix product of a step: some five milliseconds on one core.
+_FLOPS_WORTH_THREADS = 2e8
 
-def number_of_folds(early_stopping, n_rows: int, n_members: int, validation_fraction: float):
+
+def number_of_folds(
+    early_stopping, n_samples: int, n_members: int, validation_fraction: float, n_classes: int = 0
+) -> int:
     """Into how many folds to deal the rows, of which each member holds out one; 0 for none.
+
+    One row of each class is dealt to nobody, see `deal_folds`.
 
     Raises
     ------
@@ -35,6 +44,7 @@ def number_of_folds(early_stopping, n_rows: int, n_members: int, validation_frac
     """
     if not early_stopping:
         return 0
+    n_rows = n_samples - n_classes
     n_folds = math.ceil(1 / validation_fraction - 1e-9)
     if early_stopping == "auto":
         n_folds = min(n_folds, max(n_rows // _WANTED_HELD_OUT, _FEWEST_FOLDS))
@@ -43,9 +53,9 @@ def number_of_folds(early_stopping, n_rows: int, n_members: int, validation_frac
     n_folds = max(n_folds, n_members)
     if n_rows < n_folds:
         raise ValueError(
-            f"early_stopping=True needs at least {n_folds} rows to hold out (beside one row of "
-            f"each class) with n_members={n_members} and validation_fraction="
-            f"{validation_fraction}, got {n_rows}. Raise validation_fraction, or use "
+            f"early_stopping=True needs at least one row for each of {n_folds} folds (and one of "
+            f"each class besides) with n_members={n_members} and validation_fraction="
+            f"{validation_fraction}, got n_samples={n_samples}. Raise validation_fraction, or use "
             "early_stopping='auto' or False."
         )
     return n_folds
@@ -140,7 +150,8 @@ class Training:
         else:
             monitor = TrainingLossMonitor(**stopping)
         bar = tqdm(total=self.max_iter, desc=self.name, unit="epoch", disable=not self.verbose)
-        with bar:
+        flops = 2 * self.n_members * net.batch_size * net.module_.width**2
+        with bar, one_thread() if flops < _FLOPS_WORTH_THREADS else contextlib.nullcontext():
             stopped = net.train(rows, n_epochs=self.max_iter, monitor=monitor, progress=bar)
         monitor.restore(net)
         if self.warn and not stopped:

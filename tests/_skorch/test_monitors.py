@@ -56,12 +56,12 @@ def held_out_monitor(n_members, patience=2, tol=0.1, weights=None, n=8):
 def run(scores, **settings):
     net = ScriptedNet(scores)
     monitor = held_out_monitor(net.scores.shape[1], **settings)
-    for epoch in range(len(net.scores)):
+    for _ in net.scores:
         net.next_epoch()
         if monitor(net):
             break
     monitor.restore(net)
-    return net, monitor, epoch
+    return net, monitor, net.epoch
 
 
 def test_best_weights_come_back_and_training_stops_after_the_patience():

@@ -28,8 +28,16 @@ def test_early_stopping_true_and_false_are_taken_at_their_word():
     assert number_of_folds(True, 12, 1, 0.1) == 10
     assert number_of_folds(True, 12, 1, 0.3) == 4
     assert number_of_folds(True, 12, 12, 0.3) == 12
-    with pytest.raises(ValueError, match=r"needs at least 10 rows to hold out.*got 9"):
+    with pytest.raises(ValueError, match=r"each of 10 folds .* got n_samples=9\."):
         number_of_folds(True, 9, 1, 0.1)
+
+
+def test_one_row_of_each_class_is_not_there_to_be_held_out():
+    assert number_of_folds("auto", 20, 1, 0.1, n_classes=0) == 4
+    assert number_of_folds("auto", 20, 1, 0.1, n_classes=2) == 0
+    assert number_of_folds(True, 12, 1, 0.1, n_classes=2) == 10
+    with pytest.raises(ValueError, match=r"got n_samples=12\."):
+        number_of_folds(True, 12, 1, 0.1, n_classes=3)
 
 
 @pytest.mark.parametrize(

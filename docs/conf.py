@@ -1,0 +1,47 @@
+"""Sphinx configuration; builds without a network: sphinx-build -W docs docs/_build/html."""
+
+import sk_deltauq
+
+project = "sk_deltauq"
+author = "The sk_deltauq developers"
+copyright = "2026, The sk_deltauq developers"
+version = release = sk_deltauq.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "matplotlib.sphinxext.plot_directive",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+default_role = "code"  # single backticks, as in the docstrings
+
+autosummary_generate = True
+numpydoc_show_class_members = False  # the template of the class page lists them
+
+# References to our own names are all checked; those to other packages need a network to resolve.
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(sklearn|skorch|torch|numpy)\..*")]
+
+# Figures are drawn while the documentation is built, so that they show what the code does.
+plot_include_source = False
+plot_html_show_source_link = False
+plot_html_show_formats = False
+plot_formats = [("png", 120)]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "sk_deltauq"
+html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
+html_show_sourcelink = False
+
+
+def skip_members_of_scikit_learn(app, what, name, member, skip, options):
+    """Leave `get_params` and its like to scikit-learn's own documentation."""
+    from_sklearn = (getattr(member, "__module__", None) or "").startswith("sklearn.")
+    return True if from_sklearn else None  # None: as autodoc would
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_members_of_scikit_learn)

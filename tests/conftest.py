@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_blobs
+
+
+def pytest_configure():
+    # The nets of the tests are so small that threads only get in each other's way. A hook, so that
+    # the doctests outside this folder run alike.
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _thread_count_is_kept():
+    yield
+    assert torch.get_num_threads() == 1, "this test changed torch's thread count"
+
+
+@pytest.fixture
+def global_state_is_kept():
+    """Fail if the test moves NumPy's or torch's global random state, or torch's other settings."""
+    before = _global_state()
+    yield
+    assert _global_state() == before
+
+
+def _global_state():
+    name, keys, *rest = np.random.get_state()  # noqa: NPY002
+    return {
+        "numpy's global random state": (name, keys.tobytes(), *rest),
+        "torch's global random state": torch.get_rng_state().numpy().tobytes(),
+        "torch's grad mode": torch.is_grad_enabled(),
+        "torch's default dtype": torch.get_default_dtype(),
+        "torch's deterministic mode": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+@pytest.fixture(scope="session")
+def regression_data():
+    """Noisy sine on [0, 1]^3 in units of hundreds: read-only `X` (60, 3) and `y` (60,)."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 3))
+    y = 500 + 100 * np.sin(6 * X[:, 0]) + 50 * X[:, 1] + 10 * rng.standard_normal(60)
+    return _read_only(X), _read_only(y)
+
+
+@pytest.fixture(scope="session")
+def classification_data():
+    """Three blobs that overlap a little, with text labels: read-only `X` (60, 2) and `y` (60,)."""
+    X, y = make_blobs(60, centers=[[0, 0], [3, 0], [0, 3]], random_state=0)
+    return _read_only(X), _read_only(np.array(["ash", "beech", "cedar"])[y])
+
+
+def _read_only(array):
+    array.flags.writeable = False
+    return array

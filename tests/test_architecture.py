@@ -1,0 +1,159 @@
+"""The order of the modules, stated once, and what each may import."""
+
+import ast
+import importlib
+import subprocess
+import sys
+import textwrap
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# A module imports from the lines above its own, never from beside or below. A package is one
+# entry; inside it, only cycles are forbidden.
+LAYERS = [
+    {"_sklearn", "_random", "_normal_mixture"},
+    {"distributions", "_torch", "_validation"},
+    {"metrics", "_skorch"},
+    {"_base"},
+    {"_anchoring", "_regression", "_classification"},
+    {"_deltauq", "baselines"},
+    {"plotting", "optimize"},
+    {"__init__"},
+]
+LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
+
+# Third-party packages that a part does without.
+FORBIDDEN = {
+    "_sklearn": {"torch", "skorch"},
+    "_normal_mixture": {"torch", "skorch", "sklearn"},
+    "distributions": {"torch", "skorch", "sklearn"},
+    "metrics": {"torch", "skorch"},
+    "_torch": {"skorch", "sklearn"},
+}
+
+
+def source_files(package):
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def imports(path):
+    """Pairs (module, name or None) for every import, also those inside functions."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, None) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}:{node.lineno}: import absolutely"
+            found += [(node.module, alias.name) for alias in node.names]
+    return found
+
+
+def imported_modules(path):
+    """Modules of ours that `path` imports, `from package import module` resolved."""
+    modules = {module_name(p) for p in source_files("sk_deltauq")}
+    for module, name in imports(path):
+        if module.split(".")[0] == "sk_deltauq":
+            submodule = f"{module}.{name}"
+            yield submodule if submodule in modules else module
+
+
+def part(module):
+    """`sk_deltauq._torch.layers` belongs to `_torch`, `sk_deltauq` itself to `__init__`."""
+    return [*module.split("."), "__init__"][1]
+
+
+def is_private(name):
+    return name.startswith("_") and not name.endswith("__")
+
+
+files_of_the_package = pytest.mark.parametrize(
+    "path", source_files("sk_deltauq"), ids=lambda path: module_name(path)
+)
+
+
+@files_of_the_package
+def test_imports_go_down(path):
+    me = part(module_name(path))
+    assert me in LEVEL, f"{me} is new: give it a place in LAYERS"
+    for module in imported_modules(path):
+        other = part(module)
+        assert other == me or LEVEL[other] < LEVEL[me], f"{module_name(path)} imports {module}"
+
+
+def test_no_cycles():
+    graph = {module_name(p): set(imported_modules(p)) for p in source_files("sk_deltauq")}
+    TopologicalSorter(graph).prepare()  # CycleError names the modules
+
+
+@files_of_the_package
+def test_third_party_imports_stay_in_their_part(path):
+    top_levels = {module.split(".")[0] for module, _ in imports(path)}
+    assert not top_levels & FORBIDDEN.get(part(module_name(path)), set())
+
+
+@files_of_the_package
+def test_private_names_of_scikit_learn_come_through_one_door(path):
+    if module_name(path) == "sk_deltauq._sklearn":
+        return
+    for module, name in imports(path):
+        if module.split(".")[0] == "sklearn":
+            assert not any(map(is_private, [*module.split("."), name or ""])), (
+                f"{module_name(path)} imports {name} from {module}: take it from _sklearn"
+            )
+
+
+def public_modules():
+    for path in source_files("sk_deltauq"):
+        if not any(map(is_private, module_name(path).split("."))):
+            yield module_name(path)
+
+
+@pytest.mark.parametrize("path", source_files("benchmarks_uci"), ids=lambda path: path.stem)
+def test_benchmarks_use_public_names_only(path):
+    for module, name in imports(path):
+        if module.split(".")[0] != "sk_deltauq":
+            continue
+        assert module in public_modules(), f"{path.name} imports {module}"
+        if name is not None and f"{module}.{name}" not in public_modules():
+            assert name in importlib.import_module(module).__all__, f"{module}.{name}"
+
+
+def test_package_does_not_import_the_benchmarks():
+    for path in source_files("sk_deltauq"):
+        assert not {"benchmarks_uci", "tests"} & {m.split(".")[0] for m, _ in imports(path)}
+
+
+def test_import_needs_no_optional_package():
+    # scikit-learn itself loads pandas and polars where they are installed, so this hides them.
+    run_python("""
+        import sys
+        for name in ("matplotlib", "pandas", "polars", "openml", "botorch", "click"):
+            sys.modules[name] = None  # from here on, to import it is an ImportError
+        import sk_deltauq, sk_deltauq.distributions, sk_deltauq.metrics
+    """)
+
+
+def test_import_leaves_optional_packages_unloaded():
+    run_python("""
+        import sys
+        import sk_deltauq, sk_deltauq.distributions, sk_deltauq.metrics
+        loaded = {"matplotlib", "openml", "botorch"} & set(sys.modules)
+        assert not loaded, loaded
+    """)
+
+
+def run_python(code):
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
