@@ -1,8 +1,9 @@
 """What every estimator of the package does: check, scale, train, and predict chunk by chunk.
 
-A method gives this base two hooks. `_fit_model` trains on scaled float32 tensors; `_components`
-maps scaled rows to the parameters of all components and is differentiable. What is public is
-computed from these, in `_regression.py` and `_classification.py`.
+A method is two hooks. `_fit_model` trains on scaled float32 tensors; `_components` maps scaled
+rows to the parameters of all components and is differentiable. What is public is computed from
+these, in `_regression.py` and `_classification.py`; what methods with a skorch net share is in
+`_network.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import math
 from abc import ABCMeta, abstractmethod
 from dataclasses import dataclass
 from itertools import chain
-from numbers import Integral, Real
 
 import numpy as np
 import torch
@@ -21,16 +21,12 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._random import draw_seed
-from sk_deltauq._sklearn import Interval, StrOptions
-from sk_deltauq._skorch.training import Training, number_of_folds
 from sk_deltauq._threads import map_in_threads, one_thread
-from sk_deltauq._torch.embeddings import EMBEDDINGS
-from sk_deltauq._torch.networks import ACTIVATIONS
 from sk_deltauq._validation import check_table, check_weights, fit_input_scaler, scaled_tensor
 
-# Floats in the widest layer of one chunk: about what the second-level cache of a core holds, and
-# on a GPU enough to keep it busy.
-_CHUNK_FLOATS = {"cpu": 2**19, "cuda": 2**26}
+# Floats in the widest layer of one chunk: few enough for the cache of a core and many enough for
+# the calls not to count; on a GPU enough to keep it busy.
+_CHUNK_FLOATS = {"cpu": 2**20, "cuda": 2**26}
 
 
 @dataclass(frozen=True)
@@ -76,32 +72,15 @@ class FitPlan:
 class BaseUQ(BaseEstimator, metaclass=ABCMeta):
     """Common part of all estimators; not to be used by itself."""
 
-    _parameter_constraints: dict = {
-        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
-        "activation": [StrOptions(set(ACTIVATIONS))],
-        "n_members": [Interval(Integral, 1, None, closed="left")],
-        "embedding": [StrOptions({name for name in EMBEDDINGS if name}), None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "early_stopping": ["boolean", StrOptions({"auto"})],
-        "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
-        "warm_start": ["boolean"],
-        "module": [callable, None],
-        "net_params": [dict, None],
-        "device": [str],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
-    # The two hooks of a method, and the one of its kind (regressor or classifier)
+    # The hooks of a method
 
     @abstractmethod
-    def _fit_model(self, data: FitData, training: Training, plan: FitPlan):
-        """Train, and set the fitted attributes."""
+    def _training(self, data: FitData, plan: FitPlan):
+        """Settings for `_fit_model`; a mistake in them is found here, before anything changes."""
+
+    @abstractmethod
+    def _fit_model(self, data: FitData, training, plan: FitPlan):
+        """Train, and set the fitted attributes, `n_components_` among them."""
 
     @abstractmethod
     def _components(self, x: torch.Tensor):
@@ -109,6 +88,12 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
 
         The rows are scaled; the result is differentiable in them.
         """
+
+    @abstractmethod
+    def _width(self) -> int:
+        """Floats that `_components` holds at a time, per row and component."""
+
+    # The hook of a kind, regressor or classifier
 
     @abstractmethod
     def _encode_target(self, y, weights, plan: FitPlan):
@@ -172,32 +157,6 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
             labels=labels,
         )
 
-    def _training(self, data: FitData, plan: FitPlan) -> Training:
-        """The training settings for this data."""
-        n_folds = number_of_folds(
-            False if plan.partial else self.early_stopping,
-            len(data.X),
-            self.n_members,
-            self.validation_fraction,
-            n_classes=0 if data.labels is None else len(np.unique(data.labels)),
-        )
-        return Training(
-            n_members=self.n_members,
-            seed=self.seed_,
-            n_folds=n_folds,
-            max_iter=1 if plan.partial else self.max_iter,
-            warn=not plan.partial,
-            batch_size=self.batch_size,
-            learning_rate_init=self.learning_rate_init,
-            alpha=self.alpha,
-            tol=self.tol,
-            n_iter_no_change=self.n_iter_no_change,
-            device=_check_device(self.device),
-            net_params=dict(self.net_params or {}),
-            verbose=bool(self.verbose),
-            name=type(self).__name__,
-        )
-
     # Predict
 
     def _check_rows(self, X):
@@ -225,7 +184,7 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         tuple of ndarray
             Float64, samples first.
         """
-        n_rows, device = self._chunk_rows(), self.net_.device
+        n_rows, device = self._chunk_rows(), self.device
 
         def of_chunk(rows):
             x = scaled_tensor(X[rows], self.x_scaler_, n_rows=n_rows).to(device)
@@ -249,12 +208,12 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
 
     def _chunk_rows(self) -> int:
         """Rows in a chunk: a power of two from 16 on."""
-        floats = _CHUNK_FLOATS["cpu" if self.net_.device == "cpu" else "cuda"]
-        per_row = self.n_components_ * self.net_.module_.width
+        floats = _CHUNK_FLOATS["cpu" if self.device == "cpu" else "cuda"]
+        per_row = self.n_components_ * self._width()
         return 2 ** min(max(int(math.log2(max(floats // per_row, 1))), 4), 16)
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "net_")
+        return hasattr(self, "n_components_")
 
 
 @contextlib.contextmanager
@@ -281,17 +240,3 @@ def _with_weight(weights: np.ndarray, *arrays):
         None if a is None else a[torch.from_numpy(present) if torch.is_tensor(a) else present]
         for a in arrays
     )
-
-
-def _check_device(device: str) -> str:
-    """Refuse a device that torch does not know, or that this machine has not got."""
-    try:
-        kind = torch.device(device).type
-        if kind == "cuda":
-            torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ValueError(
-            f"device must name a device that torch can use here, such as 'cpu' or 'cuda', got "
-            f"{device!r}: {error}"
-        ) from error
-    return device

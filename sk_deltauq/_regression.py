@@ -241,11 +241,15 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
 
 
 def _moments(components):
-    """Mean, epistemic and aleatoric variance `(sample, target)` (eq. 6, law of total variance)."""
-    means, stds = (part.double() for part in components)
-    n_components = len(means)
-    epistemic_var = means.var(dim=0, correction=1 if n_components > 1 else 0)
-    return means.mean(dim=0), epistemic_var, (stds**2).mean(dim=0)
+    """Mean, epistemic and aleatoric variance `(sample, target)` (eq. 6, law of total variance).
+
+    Relative to the first component float32 is exact enough, and several times faster than float64.
+    """
+    means, stds = components
+    shifts = means - means[0]
+    centre = shifts.mean(dim=0)
+    epistemic_var = (shifts - centre).square().sum(dim=0) / max(len(means) - 1, 1)
+    return means[0].double() + centre, epistemic_var, stds.square().mean(dim=0)
 
 
 def _mixture_parameters(components):

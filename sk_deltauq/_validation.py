@@ -68,14 +68,18 @@ def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params)
 
 
 def check_weights(sample_weight, X) -> np.ndarray:
-    """Weights as float64, at least zero and not all zero, scaled to a maximum of one."""
+    """Weights as float64, at least zero and not all zero, scaled to a maximum of one.
+
+    What is then too small for float32 is zero.
+    """
     weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.max() > 0:
         raise ValueError(
             "sample_weight must hold at least one positive weight, but all weights are zero. "
             "Weigh at least one row, or leave sample_weight out."
         )
-    return weights / weights.max()
+    weights = weights / weights.max()
+    return np.where(weights < np.finfo(np.float32).tiny, 0.0, weights)
 
 
 def _fit_scaler(values: np.ndarray, weights: np.ndarray, name: str):

@@ -10,7 +10,7 @@ import torch
 
 from sk_deltauq._skorch.rows import TrainingRows
 
-_MAX_ANCHORS = 8
+_MAX_COMPONENTS = 8
 _CHUNK_ELEMENTS = 2**22
 
 
@@ -25,17 +25,15 @@ class HeldOutMonitor:
     ----------
     rows : TrainingRows
         With held-out rows for each member.
-    anchors : torch.Tensor of shape (n_anchors, n_features)
-        Anchors to score with; only as many are used as keep the pass cheap beside an epoch.
     patience : int
     tol : float
     """
 
-    def __init__(self, rows: TrainingRows, anchors: torch.Tensor, *, patience: int, tol: float):
+    def __init__(self, rows: TrainingRows, *, patience: int, tol: float):
         n_members, n_held_out = rows.held_out.shape
         # Forward only, so a fifth as many evaluations as training samples cost about a fifteenth.
         budget = max(rows.train.shape[1] // 5, 2048) // n_held_out
-        self._anchors = anchors[: min(max(budget, 2), _MAX_ANCHORS)].T
+        self._n_components = min(max(budget, 2), _MAX_COMPONENTS)
         self._x = rows.x[rows.held_out].transpose(1, 2)  # (member, feature, sample)
         self._y = rows.y[rows.held_out].transpose(1, 2)
         self._weights = rows.weights[rows.held_out].double()
@@ -72,10 +70,10 @@ class HeldOutMonitor:
     def _score(self, net) -> np.ndarray:
         """Weighted mean score of each member on its own held-out rows."""
         module, head = net.module_.eval(), net.criterion_
-        n_members, n_anchors = len(self._best), self._anchors.shape[1]
-        step = max(1, _CHUNK_ELEMENTS // (n_members * n_anchors * module.width))
+        per_row = len(self._best) * self._n_components * module.width
+        step = max(1, _CHUNK_ELEMENTS // per_row)
         chunks = [
-            head.score(module.all_pairs(x, self._anchors), y)
+            head.score(module.components(x, limit=self._n_components), y)
             for x, y in zip(self._x.split(step, 2), self._y.split(step, 2), strict=True)
         ]
         scores = torch.cat(chunks, dim=1).double()

@@ -142,11 +142,11 @@ class Training:
         params.update(copy.deepcopy(self.net_params))
         return StackedNet(module, head, **params).initialize()
 
-    def run(self, net: StackedNet, rows: TrainingRows, anchors: torch.Tensor):
+    def run(self, net: StackedNet, rows: TrainingRows):
         """Train the net; best weights restored. Returns the monitor, with its scores."""
         stopping = {"patience": self.n_iter_no_change, "tol": self.tol}
         if self.n_folds:
-            monitor = HeldOutMonitor(rows, anchors.to(self.device), **stopping)
+            monitor = HeldOutMonitor(rows, **stopping)
         else:
             monitor = TrainingLossMonitor(**stopping)
         bar = tqdm(total=self.max_iter, desc=self.name, unit="epoch", disable=not self.verbose)

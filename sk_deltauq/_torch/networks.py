@@ -1,7 +1,8 @@
 """Anchored networks: our stacked MLP, and a wrapper for a user's own torch module.
 
-Both have the same two ways in. `forward(x, c)` pairs each sample with its own anchor, for
-training; `all_pairs(x, c)` pairs each sample with every anchor, for prediction.
+Every network of the package has two ways in: `forward`, which takes what a mini-batch holds, and
+`components`, which takes rows alone and answers for every component. Here `forward(x, c)` pairs
+each sample with its own anchor, and `components(x)` with every anchor that the network keeps.
 """
 
 from __future__ import annotations
@@ -25,15 +26,27 @@ ACTIVATIONS = {
 
 
 class _Anchored(nn.Module):
-    """What both networks share: inputs for all members at once."""
+    """What both networks share: the anchors, and rows for all members at once."""
 
-    def all_pairs(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    def set_anchors(self, anchors: torch.Tensor) -> None:
+        """Keep scaled training rows `(anchor, feature)` to predict with."""
+        self.register_buffer("anchors", anchors)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components: pairs of a member and an anchor."""
+        return self.n_members * len(self.anchors)
+
+    def components(self, x: torch.Tensor, limit: int | None = None) -> torch.Tensor:
         """Each sample with every anchor: `(member, output, anchor, sample)`.
 
         `x` is `(feature, sample)`, or `(member, feature, sample)` where each member has samples
-        of its own; `c` is `(feature, anchor)`.
+        of its own; `limit` keeps only so many anchors.
         """
-        return self._all_pairs(x.expand(self.n_members, -1, -1), c.expand(self.n_members, -1, -1))
+        anchors = self.anchors[:limit].T
+        return self._all_pairs(
+            x.expand(self.n_members, -1, -1), anchors.expand(self.n_members, -1, -1)
+        )
 
 
 class AnchoredMLP(_Anchored):
@@ -76,6 +89,8 @@ class AnchoredMLP(_Anchored):
 
     def _after_first(self, h: torch.Tensor) -> torch.Tensor:
         activation = ACTIVATIONS[self.activation]
+        if activation is torch.relu and torch.is_inference_mode_enabled():
+            activation = torch.relu_  # no gradient needs what it overwrites
         for layer in self.rest:
             h = layer(activation(h))
         return h

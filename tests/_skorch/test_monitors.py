@@ -31,7 +31,7 @@ class ScriptedNet:
     def eval(self):
         return self
 
-    def all_pairs(self, x, c):
+    def components(self, x, limit):
         return x
 
     def score(self, raw, y):
@@ -50,7 +50,7 @@ def held_out_monitor(n_members, patience=2, tol=0.1, weights=None, n=8):
         held_out=torch.arange(4, n).expand(n_members, -1),
         generators=[],
     )
-    return HeldOutMonitor(rows, torch.zeros(3, 1), patience=patience, tol=tol)
+    return HeldOutMonitor(rows, patience=patience, tol=tol)
 
 
 def run(scores, **settings):

@@ -30,7 +30,7 @@ def modules(seeds=range(M), embedding=None):
 
 
 def tiled(network, x, c):
-    """Every pair written out, as the authors' code does: the second route of `all_pairs`."""
+    """Every pair written out, as the authors' code does: the second route of `components`."""
     pairs = [network(x, c[:, :, k : k + 1].expand(-1, -1, x.shape[2])) for k in range(c.shape[2])]
     return torch.stack(pairs, dim=2)
 
@@ -46,18 +46,24 @@ NETWORKS = {
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_all_pairs_factorised_equals_tiled(name):
+def test_components_factorised_equal_tiled(name):
     network, x, c = NETWORKS[name](), rows(D, N), rows(D, K, seed=1)
     expected = tiled(network, x.expand(M, -1, -1), c.expand(M, -1, -1))
     assert expected.shape == (M, P, K, N)
-    torch.testing.assert_close(network.all_pairs(x, c), expected, rtol=1e-10, atol=1e-12)
+    network.set_anchors(c.T)
+    assert network.n_components == M * K
+    torch.testing.assert_close(network.components(x), expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(
+        network.components(x, limit=2), expected[:, :, :2], rtol=1e-10, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_all_pairs_takes_samples_of_each_member(name):
+def test_components_take_samples_of_each_member(name):
     network, x, c = NETWORKS[name](), rows(M, D, N), rows(D, K, seed=1)
     expected = tiled(network, x, c.expand(M, -1, -1))
-    torch.testing.assert_close(network.all_pairs(x, c), expected, rtol=1e-10, atol=1e-12)
+    network.set_anchors(c.T)
+    torch.testing.assert_close(network.components(x), expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -83,8 +89,9 @@ def test_mlp_is_the_papers_network_on_the_concatenated_input(activation):
 
 
 def test_gradients_reach_the_input():
-    x = rows(D, N).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: mlp().all_pairs(x, rows(D, K, seed=1)), x)
+    network = mlp()
+    network.set_anchors(rows(K, D, seed=1))
+    assert torch.autograd.gradcheck(network.components, rows(D, N).requires_grad_())
 
 
 @pytest.mark.parametrize("build", [mlp, modules])

@@ -1,0 +1,120 @@
+"""Prediction with a std: the factorised first layer against tiling and against no anchors."""
+
+from __future__ import annotations
+
+import copy
+import functools
+
+import numpy as np
+import torch
+from torch import nn
+
+from benchmarks_uci.speed.results import Result, in_turns, medians, ratio
+from sk_deltauq import DeltaUQRegressor
+
+N_ROWS, N_FEATURES, N_HIDDEN, N_ANCHORS = 45_730, 9, 50, 20
+TILE, PLAIN, OURS = "tile", "plain", "ours"
+
+
+def measure(quick: bool) -> list[Result]:
+    """Equal numbers first, then times."""
+    n_rows = 500 if quick else N_ROWS
+    model, X = fitted_model(), features(n_rows, seed=1)
+    functions = {
+        OURS: functools.partial(model.predict, X, return_std=True),
+        TILE: functools.partial(predict_tiled, model, X),
+        PLAIN: functools.partial(predict_plain, model, plain_network(), X),
+    }
+    seconds = in_turns(functions, 1 if quick else 7)
+    what = f"predict with std, n = {n_rows:,}, d = {N_FEATURES}, 1 x {N_HIDDEN}, K = {N_ANCHORS}"
+    return [
+        *same_numbers(model, X[:500]),
+        Result(
+            what,
+            "concatenate and tile",
+            ratio(seconds, TILE, OURS),
+            "times faster",
+            goal=5,
+            at_least=True,
+            seconds=medians(seconds, OURS, TILE),
+        ),
+        Result(
+            what,
+            "plain forward pass, no anchors",
+            ratio(seconds, OURS, PLAIN),
+            "times as long",
+            seconds=medians(seconds, OURS, PLAIN),
+        ),
+    ]
+
+
+def features(n_rows: int, seed: int) -> np.ndarray:
+    """Random rows: times do not depend on the values."""
+    return np.random.default_rng(seed).standard_normal((n_rows, N_FEATURES))
+
+
+def fitted_model() -> DeltaUQRegressor:
+    """One hidden layer of 50, trained for a moment."""
+    X = features(1000, seed=0)
+    model = DeltaUQRegressor(N_HIDDEN, n_anchors=N_ANCHORS, random_state=0)
+    return model.partial_fit(X, 100 * np.sin(X[:, 0]))
+
+
+def predict_tiled(model, X):
+    """Mean and std as the paper's code computes them: every row beside every anchor, `[c, x - c]`.
+
+    It scales like `predict`, and uses the same weights.
+    """
+    module = model.net_.module_
+    with torch.inference_mode():
+        raw = forward_tiled(module, _scaled(model, X), module.anchors)
+        mean, raw_noise = raw.view(len(module.anchors), len(X), 2).unbind(2)
+        total = mean.var(dim=0) + (nn.functional.softplus(raw_noise) + 1e-7).mean(dim=0)
+        scale, offset = model.y_scaler_.scale_, model.y_scaler_.mean_
+        return mean.mean(dim=0).numpy() * scale + offset, total.sqrt().numpy() * scale
+
+
+def forward_tiled(module, x: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
+    """Raw outputs `(anchor and row, output)`, from first-layer weights `[V + W, W]`."""
+    V, W, bias = module.first.anchor_weight[0], module.first.weight[0], module.first.bias[0, :, 0]
+    c = anchors.repeat_interleave(len(x), dim=0)  # (anchor and row, feature)
+    x = x.repeat(len(anchors), 1)
+    h = nn.functional.linear(torch.cat([c, x - c], dim=1), torch.cat([V + W, W], dim=1), bias)
+    for layer in module.rest:
+        h = nn.functional.linear(torch.relu(h), layer.weight[0], layer.bias[0, :, 0])
+    return h
+
+
+def plain_network() -> nn.Module:
+    """The same width and outputs without anchors."""
+    return nn.Sequential(nn.Linear(N_FEATURES, N_HIDDEN), nn.ReLU(), nn.Linear(N_HIDDEN, 2))
+
+
+def predict_plain(model, network, X):
+    """Mean and std of a network without anchors; it scales like `predict`."""
+    with torch.inference_mode():
+        mean, raw_noise = network(_scaled(model, X)).unbind(1)
+        scale, offset = model.y_scaler_.scale_, model.y_scaler_.mean_
+        std = nn.functional.softplus(raw_noise).sqrt()
+        return mean.numpy() * scale + offset, std.numpy() * scale
+
+
+def same_numbers(model, X) -> list[Result]:
+    """Largest difference to tiling: raw outputs in float64, and predictions, in stds of y."""
+    module = copy.deepcopy(model.net_.module_).double()
+    x = torch.from_numpy(model.x_scaler_.transform(X))
+    with torch.inference_mode():
+        ours = module.components(x.T)[0]  # (output, anchor, row)
+        tiled = forward_tiled(module, x, module.anchors).view(len(module.anchors), len(x), -1)
+        raw = (ours - tiled.permute(2, 0, 1)).abs().max().item()
+    pairs = zip(model.predict(X, return_std=True), predict_tiled(model, X), strict=True)
+    public = max(np.abs(a - b).max() for a, b in pairs) / model.y_scaler_.scale_[0]
+    what, against = "largest difference of numbers", "concatenate and tile"
+    return [
+        Result(f"{what}, float64", against, raw, "", goal=1e-10),
+        Result(f"{what}, float32, in stds of y", against, float(public), "", goal=1e-4),
+    ]
+
+
+def _scaled(model, X) -> torch.Tensor:
+    return torch.from_numpy(model.x_scaler_.transform(X).astype(np.float32))

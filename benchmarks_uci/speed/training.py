@@ -1,0 +1,187 @@
+"""Training: ours against a bare torch loop, skorch as it comes, and one net against five."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+
+import numpy as np
+import torch
+from skorch import NeuralNet
+from torch import nn
+
+from benchmarks_uci.speed.results import Result, in_turns, medians, ratio
+from sk_deltauq import DeltaUQRegressor
+
+WIDTHS, LEARNING_RATE, NLL_BETA = (50, 50), 3e-3, 0.5
+
+# Rows, features, batch size (that of batch_size="auto") and epochs
+SIZES = [(1030, 8, 32, 40), (36_000, 9, 256, 2)]
+QUICK_SIZES = [(200, 8, 32, 2)]
+
+
+def measure(quick: bool) -> list[Result]:
+    """All comparisons at each size."""
+    results = []
+    for n_rows, n_features, batch_size, epochs in QUICK_SIZES if quick else SIZES:
+        X, y = data(n_rows, n_features)
+        fit = functools.partial(fit_ours, X, y, batch_size, epochs)
+        functions = {
+            "ours": fit,
+            "bare": functools.partial(fit_bare, X, y, batch_size, epochs),
+            "skorch": functools.partial(fit_skorch, X, y, batch_size, epochs),
+            "ours, early stopping": functools.partial(fit, early_stopping=True),
+            "five": functools.partial(fit, early_stopping=True, n_members=5),
+        }
+        seconds = in_turns(functions, 1 if quick else 5)
+        results += _results(seconds, f"n = {n_rows:,}, {epochs} epochs")
+    return results
+
+
+def _results(seconds, size) -> list[Result]:
+    early = "ours, early stopping"
+    return [
+        Result(
+            f"fit, {size}",
+            "a bare torch loop, same steps",
+            ratio(seconds, "ours", "bare"),
+            "times as long",
+            goal=1.4,
+            seconds=medians(seconds, "ours", "bare"),
+        ),
+        Result(
+            f"fit, {size}",
+            "skorch as it comes, same steps",
+            ratio(seconds, "skorch", "ours"),
+            "times faster",
+            seconds=medians(seconds, "ours", "skorch"),
+        ),
+        Result(
+            f"fit with early stopping (a tenth of the rows held out), {size}",
+            "fit without",
+            ratio(seconds, early, "ours"),
+            "times as long",
+            seconds=medians(seconds, early, "ours"),
+        ),
+        Result(
+            f"fit of five members with early stopping, {size}",
+            "one member",
+            ratio(seconds, "five", early),
+            "times as long",
+            goal=2.5,
+            seconds=medians(seconds, "five", early),
+        ),
+    ]
+
+
+def data(n_rows: int, n_features: int):
+    """A noisy sine of random rows: times hardly depend on the values."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, n_features))
+    return X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(n_rows)
+
+
+def fit_ours(X, y, batch_size, epochs, *, early_stopping=False, n_members=1):
+    """Exactly `epochs` epochs of the estimator: it never runs out of patience."""
+    model = DeltaUQRegressor(
+        WIDTHS,
+        batch_size=batch_size,
+        max_iter=epochs,
+        n_iter_no_change=epochs + 1,
+        learning_rate_init=LEARNING_RATE,
+        nll_beta=NLL_BETA,
+        early_stopping=early_stopping,
+        n_members=n_members,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the epochs were too few
+        return model.fit(X, y)
+
+
+def beta_nll(raw: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Beta-NLL of raw outputs `(row, 2)`, as `DeltaUQRegressor` trains by."""
+    mean, raw_noise = raw.unbind(1)
+    variance = nn.functional.softplus(raw_noise) + 1e-7
+    loss = 0.5 * (variance.log() + (y - mean) ** 2 / variance)
+    return (loss * variance.detach() ** NLL_BETA).mean()
+
+
+class BareNetwork(nn.Module):
+    """An anchored network with a factorised first layer, in torch's own layers."""
+
+    def __init__(self, n_features):
+        super().__init__()
+        self.row = nn.Linear(n_features, WIDTHS[0])
+        self.anchor = nn.Linear(n_features, WIDTHS[0], bias=False)
+        self.rest = nn.Sequential(
+            nn.ReLU(), nn.Linear(*WIDTHS), nn.ReLU(), nn.Linear(WIDTHS[1], 2)
+        )
+
+    def forward(self, x, c):
+        return self.rest(self.row(x) + self.anchor(c))
+
+
+def fit_bare(X, y, batch_size, epochs):
+    """The loop that one would write by hand: as many steps on batches as large, fused Adam."""
+    x = torch.from_numpy(((X - X.mean(0)) / X.std(0)).astype(np.float32))
+    y = torch.from_numpy(((y - y.mean()) / y.std()).astype(np.float32))
+    n_batches = math.ceil(len(x) / batch_size)
+    network = BareNetwork(x.shape[1])
+    optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, fused=True)
+    curve = []
+    for _ in range(epochs):
+        order, anchors = torch.randperm(len(x)), torch.randperm(len(x))
+        batches = zip(
+            *(t.tensor_split(n_batches) for t in (x[order], x[anchors], y[order])), strict=True
+        )
+        total = 0.0
+        for x_batch, c_batch, y_batch in batches:
+            optimizer.zero_grad()
+            loss = beta_nll(network(x_batch, c_batch), y_batch)
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        curve.append(total / n_batches)
+    return curve
+
+
+class ConcatenatingNetwork(nn.Module):
+    """The paper's way to train: anchors are the shuffled mini-batch, the input is `[c, x - c]`."""
+
+    def __init__(self, n_features):
+        super().__init__()
+        self.layers = nn.Sequential(
+            *(nn.Linear(2 * n_features, WIDTHS[0]), nn.ReLU()),
+            *(nn.Linear(*WIDTHS), nn.ReLU(), nn.Linear(WIDTHS[1], 2)),
+        )
+
+    def forward(self, x):
+        c = x[torch.randperm(len(x))]
+        return self.layers(torch.cat([c, x - c], dim=1))
+
+
+class BetaNLL(nn.Module):
+    """`beta_nll` as a criterion."""
+
+    def forward(self, raw, y):
+        return beta_nll(raw, y)
+
+
+def fit_skorch(X, y, batch_size, epochs):
+    """A plain `NeuralNet` with its data loader; without a hold-out, for the same steps."""
+    x = ((X - X.mean(0)) / X.std(0)).astype(np.float32)
+    y = ((y - y.mean()) / y.std()).astype(np.float32)
+    net = NeuralNet(
+        ConcatenatingNetwork(x.shape[1]),
+        BetaNLL,
+        optimizer=torch.optim.Adam,
+        lr=LEARNING_RATE,
+        max_epochs=epochs,
+        batch_size=batch_size,
+        iterator_train__shuffle=True,
+        train_split=None,
+        verbose=0,
+    )
+    return net.fit(x, y)

@@ -1,0 +1,169 @@
+"""What methods with a skorch net share: from parameters to a trained net, fresh or resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from abc import abstractmethod
+from numbers import Integral, Real
+
+import numpy as np
+import torch
+
+from sk_deltauq._base import BaseUQ, FitData, FitPlan
+from sk_deltauq._random import Stream, torch_generators, torch_seeded
+from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._skorch.training import Training, number_of_folds
+from sk_deltauq._torch.embeddings import EMBEDDINGS
+from sk_deltauq._torch.networks import ACTIVATIONS
+
+
+class NetworkUQ(BaseUQ):
+    """A method that trains stacked networks; it says which module and which head."""
+
+    _parameter_constraints: dict = {
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "embedding": [StrOptions({name for name in EMBEDDINGS if name}), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
+        "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
+        "warm_start": ["boolean"],
+        "module": [callable, None],
+        "net_params": [dict, None],
+        "device": [str],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    # What shapes the network: it cannot change while training goes on from its weights.
+    _architecture_params = ("hidden_layer_sizes", "activation", "embedding", "n_members", "module")
+
+    @abstractmethod
+    def _make_module(self, n_features: int, n_outputs: int, generators):
+        """A new module with one member for each generator, see `_torch/networks.py`."""
+
+    @abstractmethod
+    def _make_head(self):
+        """A new head, the criterion of the net, see `_torch/heads.py`."""
+
+    @abstractmethod
+    def _prepare_module(self, module, data: FitData, plan: FitPlan, call: int):
+        """Draw what the components are made of, before training; `call` counts `partial_fit`s."""
+
+    def _training(self, data: FitData, plan: FitPlan) -> Training:
+        """The training settings for this data."""
+        n_folds = number_of_folds(
+            False if plan.partial else self.early_stopping,
+            len(data.X),
+            self.n_members,
+            self.validation_fraction,
+            n_classes=0 if data.labels is None else len(np.unique(data.labels)),
+        )
+        return Training(
+            n_members=self.n_members,
+            seed=self.seed_,
+            n_folds=n_folds,
+            max_iter=1 if plan.partial else self.max_iter,
+            warn=not plan.partial,
+            batch_size=self.batch_size,
+            learning_rate_init=self.learning_rate_init,
+            alpha=self.alpha,
+            tol=self.tol,
+            n_iter_no_change=self.n_iter_no_change,
+            device=_check_device(self.device),
+            net_params=dict(self.net_params or {}),
+            verbose=bool(self.verbose),
+            name=type(self).__name__,
+        )
+
+    def _fit_model(self, data, training, plan):
+        call = self.n_iter_ if plan.resume and plan.partial else 0
+        make_net = self._resumed_net if plan.resume else self._new_net
+        net = make_net(data, training, plan)
+        self._prepare_module(net.module_, data, plan, call)
+        rows = training.rows(data.x, data.y, data.weights, labels=data.labels, call=call)
+        with self._global_seed(training, call):
+            monitor = training.run(net, rows)
+        self.net_ = net
+        self.n_components_ = net.module_.n_components
+        self.n_iter_ = len(net.history)
+        self.loss_curve_ = net.history[:, "train_loss"]
+        self.validation_scores_ = _one_or_all_members(monitor.scores)
+        self.best_validation_score_ = _one_or_all_members(monitor.best_scores)
+
+    def _new_net(self, data, training, plan):
+        generators = torch_generators(training.seed, Stream.WEIGHTS, range(self.n_members))
+        head = self._make_head()
+        module = self._make_module(data.x.shape[1], head.n_network_outputs, generators)
+        self._architecture_ = self._architecture()
+        return training.new_net(module, head, len(data.x))
+
+    def _resumed_net(self, data, training, plan):
+        """A copy of the fitted net to train on: an error must not harm the one in hand."""
+        now, then = self._architecture(), self._architecture_
+        changed = [name for name in now if now[name] != then[name]]
+        if changed:
+            raise ValueError(
+                f"Training cannot go on from the last fit with another {', '.join(changed)}. Set "
+                "it back, or start afresh: fit with warm_start=False."
+            )
+        net = copy.deepcopy(self.net_)
+        return net if plan.partial else training.new_net(net.module_, net.criterion_, len(data.x))
+
+    def _architecture(self):
+        params = {name: getattr(self, name) for name in self._architecture_params}
+        return {**params, "hidden_layer_sizes": layer_sizes(self.hidden_layer_sizes)}
+
+    def _global_seed(self, training, call):
+        """Only code of the user's own draws from torch's global generators: seed them for it."""
+        if self.module is None and not self.net_params:
+            return contextlib.nullcontext()
+        return torch_seeded(training.seed, Stream.MODULE, call)
+
+    def _components(self, x):
+        return self.net_.criterion_.components(self.net_.module_.components(x.T))
+
+    def _width(self):
+        return self.net_.module_.width
+
+
+def layer_sizes(sizes) -> tuple[int, ...]:
+    """`hiddenlayer_sizes` as a tuple of positive ints."""
+    sizes = np.atleast_1d(np.asarray(sizes))
+    if sizes.ndim != 1 or (len(sizes) and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
+        raise ValueError(
+            "hiddenlayer_sizes must be a positive int or a sequence of them, got "
+            f"{sizes.tolist()}."
+        )
+    return tuple(int(size) for size in sizes)
+
+
+def _one_or_all_members(scores):
+    """Scores with the members last; without that axis for one member."""
+    if scores is None:
+        return None
+    scores = np.asarray(scores)
+    if scores.shape[-1] > 1:
+        return scores
+    return scores[..., 0] if scores.ndim > 1 else float(scores[0])
+
+
+def _check_device(device: str) -> str:
+    """Refuse a device that torch does not know, or that this machine has not got."""
+    try:
+        kind = torch.device(device).type
+        if kind == "cuda":
+            torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(
+            f"device must name a device that torch can use here, such as 'cpu' or 'cuda', got "
+            f"{device!r}: {error}"
+        ) from error
+    return device

@@ -1,0 +1,15 @@
+import pytest
+
+from benchmarks_uci.speed import importing
+
+
+def test_statement_is_timed_in_a_new_interpreter():
+    assert 0.2 <= importing.import_seconds("time.sleep(0.2)") < 60
+
+
+def test_measurement_is_the_difference(monkeypatch):
+    seconds = {"import sk_deltauq": 1.5, "import torch, sklearn, skorch": 1.4}
+    monkeypatch.setattr(importing, "import_seconds", seconds.get)
+    [result] = importing.measure(quick=True)
+    assert result.value == pytest.approx(0.1)
+    assert result.met
