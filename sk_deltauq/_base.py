@@ -93,6 +93,10 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
     def _width(self) -> int:
         """Floats that `_components` holds at a time, per row and component."""
 
+    def _prediction_device(self) -> str:
+        """Torch device that `_components` wants its rows on."""
+        return "cpu"
+
     # The hook of a kind, regressor or classifier
 
     @abstractmethod
@@ -184,7 +188,8 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         tuple of ndarray
             Float64, samples first.
         """
-        n_rows, device = self._chunk_rows(), self.device
+        device = self._prediction_device()
+        n_rows = self._chunk_rows(device)
 
         def of_chunk(rows):
             x = scaled_tensor(X[rows], self.x_scaler_, n_rows=n_rows).to(device)
@@ -206,9 +211,9 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
                     result[rows] = part
         return results
 
-    def _chunk_rows(self) -> int:
+    def _chunk_rows(self, device) -> int:
         """Rows in a chunk: a power of two from 16 on."""
-        floats = _CHUNK_FLOATS["cpu" if self.device == "cpu" else "cuda"]
+        floats = _CHUNK_FLOATS["cpu" if device == "cpu" else "cuda"]
         per_row = self.n_components_ * self._width()
         return 2 ** min(max(int(math.log2(max(floats // per_row, 1))), 4), 16)
 

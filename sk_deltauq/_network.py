@@ -133,6 +133,10 @@ class NetworkUQ(BaseUQ):
     def _width(self):
         return self.net_.module_.width
 
+    def _prediction_device(self):
+        # Not `self.device`: a model from a GPU, unpickled where there is none, is on the CPU.
+        return self.net_.device
+
 
 def layer_sizes(sizes) -> tuple[int, ...]:
     """`hiddenlayer_sizes` as a tuple of positive ints."""
