@@ -75,11 +75,11 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
     # The hooks of a method
 
     @abstractmethod
-    def _training(self, data: FitData, plan: FitPlan):
-        """Settings for `_fit_model`; a mistake in them is found here, before anything changes."""
+    def _set_up(self, data: FitData, plan: FitPlan):
+        """What `_fit_model` needs; here every mistake in a parameter must come to light."""
 
     @abstractmethod
-    def _fit_model(self, data: FitData, training, plan: FitPlan):
+    def _fit_model(self, data: FitData, set_up, plan: FitPlan):
         """Train, and set the fitted attributes, `n_components_` among them."""
 
     @abstractmethod
@@ -137,9 +137,9 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
             if not plan.resume:
                 _set_state(self, parameters)
             data = self._prepare(X, y, sample_weight, plan)
-            training = self._training(data, plan)
+            set_up = self._set_up(data, plan)
         with _state_on_error(self, before if plan.resume else parameters):
-            self._fit_model(data, training, plan)
+            self._fit_model(data, set_up, plan)
         return self
 
     def _prepare(self, X, y, sample_weight, plan) -> FitData:

@@ -207,8 +207,14 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
                 "class_weight='balanced' needs all rows at once, and partial_fit has not got "
                 "them. Give the weights as a dict {label: weight}, or use sample_weight."
             )
+        named = None if plan.classes is None else np.unique(np.asarray(plan.classes))
         if not plan.resume:
-            self.classes_ = np.unique(y if plan.classes is None else np.asarray(plan.classes))
+            self.classes_ = np.unique(y) if named is None else named
+        elif named is not None and not np.array_equal(named, self.classes_):
+            raise ValueError(
+                f"classes must be those of the first call, {self.classes_.tolist()}, or None, got "
+                f"{named.tolist()}. Start afresh with fit for other classes."
+            )
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(
@@ -218,7 +224,13 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
             )
         labels = np.searchsorted(self.classes_, y)
         if self.class_weight is not None:
-            weights = weights * compute_sample_weight(self.class_weight, y)
+            factors = compute_sample_weight(self.class_weight, y)
+            if not (np.isfinite(factors).all() and factors.min() >= 0):
+                raise ValueError(
+                    "class_weight must hold finite weights of at least zero, got "
+                    f"{self.class_weight!r}. Use zero to leave a class out."
+                )
+            weights = weights * factors
             if not weights.any():
                 raise ValueError(
                     f"class_weight={self.class_weight!r} leaves no row with a positive weight. "

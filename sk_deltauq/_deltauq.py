@@ -215,8 +215,8 @@ class DeltaUQRegressor(RegressorUQ, DeltaUQ):
             n_members=self.n_members,
         )
 
-    def _fit_model(self, data, training, plan):
-        super()._fit_model(data, training, plan)
+    def _fit_model(self, data, set_up, plan):
+        super()._fit_model(data, set_up, plan)
         if self.noise == "homoscedastic":
             scaled = self.net_.criterion_.noise_std().detach().cpu().double().numpy()
             noise_std = self._in_units_of_y(scaled)
@@ -319,8 +319,8 @@ class DeltaUQClassifier(ClassifierUQ, DeltaUQ):
         The best of them.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    temper_range_ : tuple of float
-        Smallest and largest mean std of the logits on the held-out rows. Only with `temper=True`.
+    temper_range_ : tuple of float, or None
+        Smallest and largest mean std of the logits on the held-out rows; None without `temper`.
     net_ : skorch.NeuralNet
         The trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
@@ -416,16 +416,19 @@ class DeltaUQClassifier(ClassifierUQ, DeltaUQ):
     def _make_head(self):
         return CategoricalHead(len(self.classes_))
 
-    def _fit_model(self, data, training, plan):
+    def _set_up(self, data, plan):
+        training, net = super()._set_up(data, plan)
         if self.temper and not training.n_folds:
             raise ValueError(
                 "temper=True takes its reference range from held-out rows, and none are held out "
                 f"here: early_stopping={self.early_stopping!r} with {len(data.x)} rows. Use "
                 "early_stopping=True with fit, or temper=False."
             )
-        super()._fit_model(data, training, plan)
-        if self.temper:
-            self.temper_range_ = self._held_out_range(data, training)
+        return training, net
+
+    def _fit_model(self, data, set_up, plan):
+        super()._fit_model(data, set_up, plan)
+        self.temper_range_ = self._held_out_range(data, set_up[0]) if self.temper else None
 
     def _held_out_range(self, data, training):
         """Range of the mean std of the logits on the rows that some member held out."""
@@ -436,7 +439,7 @@ class DeltaUQClassifier(ClassifierUQ, DeltaUQ):
         return float(std.min()), float(std.max())
 
     def _tempered(self, logits):
-        if not self.temper:
+        if self.temper_range_ is None:
             return logits
         low, high = self.temper_range_
         scaled = (mean_logit_std(logits) - low) / max(high - low, np.finfo(np.float32).tiny)

@@ -83,10 +83,15 @@ class NetworkUQ(BaseUQ):
             name=type(self).__name__,
         )
 
-    def _fit_model(self, data, training, plan):
-        call = self.n_iter_ if plan.resume and plan.partial else 0
+    def _set_up(self, data, plan):
+        """The training settings, and the net to train."""
+        training = self._training(data, plan)
         make_net = self._resumed_net if plan.resume else self._new_net
-        net = make_net(data, training, plan)
+        return training, make_net(data, training, plan)
+
+    def _fit_model(self, data, set_up, plan):
+        training, net = set_up
+        call = self.n_iter_ if plan.resume and plan.partial else 0
         self._prepare_module(net.module_, data, plan, call)
         rows = training.rows(data.x, data.y, data.weights, labels=data.labels, call=call)
         with self._global_seed(training, call):
@@ -139,11 +144,11 @@ class NetworkUQ(BaseUQ):
 
 
 def layer_sizes(sizes) -> tuple[int, ...]:
-    """`hiddenlayer_sizes` as a tuple of positive ints."""
+    """`hidden_layer_sizes` as a tuple of positive ints."""
     sizes = np.atleast_1d(np.asarray(sizes))
     if sizes.ndim != 1 or (len(sizes) and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
         raise ValueError(
-            "hiddenlayer_sizes must be a positive int or a sequence of them, got "
+            "hidden_layer_sizes must be a positive int or a sequence of them, got "
             f"{sizes.tolist()}."
         )
     return tuple(int(size) for size in sizes)
@@ -162,10 +167,8 @@ def _one_or_all_members(scores):
 def _check_device(device: str) -> str:
     """Refuse a device that torch does not know, or that this machine has not got."""
     try:
-        kind = torch.device(device).type
-        if kind == "cuda":
-            torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
             f"device must name a device that torch can use here, such as 'cpu' or 'cuda', got "
             f"{device!r}: {error}"

@@ -220,8 +220,9 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         means, stds = self._map_components(X, _mixture_parameters)  # (sample, component, target)
         means = self._in_units_of_y(np.moveaxis(means, 1, 0), self.y_scaler_.mean_)
         stds = self._in_units_of_y(np.moveaxis(stds, 1, 0))
-        if self.noise is not None:
+        if stds.any():
             return NormalMixture(means, stds)
+        # No noise model: nothing to mix over but point masses.
         spread = NormalMixture(means, stds)
         return NormalMixture(
             spread.mean[np.newaxis], spread.std[np.newaxis], aleatoric=np.zeros_like(spread.std)

@@ -6,6 +6,9 @@ and what to do about them) and what a network needs (finite scales, constant col
 
 from __future__ import annotations
 
+import sys
+from numbers import Number
+
 import numpy as np
 import torch
 from sklearn.preprocessing import StandardScaler
@@ -23,22 +26,30 @@ _CHUNK_ROWS = 16_384
 # float32, and the row is as far away from the data as it will ever be.
 _FAR = 1e6
 
-_NOT_NUMBERS = ("category", "enum", "str", "utf8", "date", "duration", "time", "binary", "list")
+_NOT_NUMBERS = (
+    *("category", "categorical", "enum", "str", "utf8", "object"),
+    *("date", "duration", "time", "binary", "list"),
+)
 
 
 def _columns_without_numbers(X) -> list:
     """Names of the text, category and date columns of a data frame (pandas, polars, ...)."""
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return []
-    names = []
-    for name, dtype in zip(X.columns, X.dtypes, strict=True):
-        text = str(dtype).lower()
-        is_text = text.startswith(("categorical", *_NOT_NUMBERS))
-        if not is_text and text == "object":
-            is_text = any(isinstance(value, str) for value in X[name])
-        if is_text:
-            names.append(name)
-    return names
+    return [
+        name
+        for name, dtype in zip(X.columns, X.dtypes, strict=True)
+        if str(dtype).lower().startswith(_NOT_NUMBERS)
+        and not (str(dtype) == "object" and all(map(_is_number_or_missing, X[name])))
+    ]
+
+
+def _is_number_or_missing(value) -> bool:
+    return (
+        value is None
+        or isinstance(value, Number | np.bool_)
+        or value is getattr(sys.modules.get("pandas"), "NA", None)
+    )
 
 
 def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params):
@@ -55,6 +66,8 @@ def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params)
         "for example make_pipeline(ColumnTransformer([('encode', OneHotEncoder(sparse_output="
         f"False), columns)], remainder='passthrough'), {type(estimator).__name__}())."
     )
+    if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):  # dates: NumPy has numbers
+        raise ValueError(f"X holds dates or times, {X.dtype}. {hint}")
     if names := _columns_without_numbers(X):
         raise ValueError(f"X has columns that hold text, categories or dates: {names}. {hint}")
     try:
@@ -89,6 +102,11 @@ def _fit_scaler(values: np.ndarray, weights: np.ndarray, name: str):
         for rows in gen_batches(len(values), _CHUNK_ROWS):
             scaler.partial_fit(values[rows], sample_weight=weights[rows])
     spread = np.sqrt(scaler.var_)
+    if _varies_without_variance(values, spread).any():
+        raise ValueError(
+            f"{name} has values too small for their variance to be computed in float64 (largest "
+            f"magnitude {np.abs(values).max():.3g}). Rescale {name}."
+        )
     if not (np.isfinite(spread).all() and np.isfinite(scaler.mean_).all()):
         columns = np.flatnonzero(~np.isfinite(spread)).tolist()
         raise ValueError(
@@ -98,6 +116,12 @@ def _fit_scaler(values: np.ndarray, weights: np.ndarray, name: str):
         )
     # StandardScaler replaces the scale of a column that is constant up to rounding.
     return scaler, scaler.scale_ != spread
+
+
+def _varies_without_variance(values, spread):
+    """Columns whose squares underflow."""
+    tiny = (spread == 0) & (np.abs(values).max(axis=0) < 1e-140)
+    return tiny & (values.max(axis=0) > values.min(axis=0))
 
 
 def fit_input_scaler(X: np.ndarray, weights: np.ndarray, *, more_to_come=False):
@@ -129,6 +153,7 @@ def scaled_tensor(values: np.ndarray, scaler: StandardScaler, n_rows: int | None
     n_rows = len(values) if n_rows is None else n_rows
     out = np.zeros((n_rows, values.shape[1]), dtype=np.float32)
     for rows in gen_batches(len(values), _CHUNK_ROWS):
-        scaled = (values[rows] - scaler.mean_) / scaler.scale_
+        with np.errstate(over="ignore"):  # infinity is drawn in like any other far value
+            scaled = (values[rows] - scaler.mean_) / scaler.scale_
         np.clip(scaled, -_FAR, _FAR, out=out[rows], casting="same_kind")
     return torch.from_numpy(out)

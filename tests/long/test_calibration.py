@@ -1,0 +1,59 @@
+"""Do the intervals hold what they say? Simulated data, where the truth is known."""
+
+import numpy as np
+import pytest
+
+from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
+from sk_deltauq.metrics import coverage, expected_calibration_error, quantile_calibration_error
+
+
+def noisy_sine(rng, n):
+    X = rng.uniform(-2, 2, size=(n, 3))
+    std = 0.1 + 0.3 * np.abs(X[:, 1])
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] + std * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic"])
+def test_intervals_of_five_members_cover_what_they_claim(noise):
+    covered = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = noisy_sine(rng, 600)
+        X_new, y_new = noisy_sine(rng, 2000)
+        model = DeltaUQRegressor(n_members=5, noise=noise, random_state=seed).fit(X, y)
+        covered.append(coverage(y_new, *model.predict_interval(X_new, 0.9).T))
+    assert 0.87 < np.mean(covered) < 0.94
+    assert np.min(covered) > 0.84
+
+
+def test_quantiles_are_calibrated_on_many_rows():
+    rng = np.random.default_rng(0)
+    X, y = noisy_sine(rng, 5000)
+    X_new, y_new = noisy_sine(rng, 5000)
+    model = DeltaUQRegressor(n_members=5, random_state=0).fit(X, y)
+    assert quantile_calibration_error(y_new, model.predict_dist(X_new)) < 0.02
+
+
+def test_epistemic_uncertainty_is_larger_where_there_are_no_data():
+    ratios = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-3, 3, size=300)
+        x = x[np.abs(x) > 1][:, np.newaxis]  # a gap in the middle
+        y = np.sin(2 * x[:, 0]) + 0.1 * rng.standard_normal(len(x))
+        model = DeltaUQRegressor(n_members=5, random_state=seed).fit(x, y)
+        gap = model.predict_uncertainty(np.linspace(-0.7, 0.7, 50)[:, np.newaxis]).epistemic
+        ratios.append(gap.mean() / model.predict_uncertainty(x).epistemic.mean())
+    assert np.median(ratios) > 1.2
+
+
+def test_class_probabilities_are_calibrated():
+    errors = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(4000, 3))
+        p = 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1] ** 2 + 1))
+        y = (rng.uniform(size=4000) < p).astype(int)
+        model = DeltaUQClassifier(n_members=5, random_state=seed).fit(X[:2000], y[:2000])
+        errors.append(expected_calibration_error(y[2000:], model.predict_proba(X[2000:])))
+    assert np.mean(errors) < 0.03

@@ -1,0 +1,83 @@
+"""scikit-learn's own checks, on every public estimator and with the settings that change most."""
+
+import inspect
+
+import pytest
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.utils import estimator_checks
+from sklearn.utils.validation import has_fit_parameter
+
+import sk_deltauq
+
+BY_CHANCE = (
+    "A row of weight two is not the same as the row twice where mini-batches are drawn at random: "
+    "twice the rows make other mini-batches."
+)
+NO_PARTIAL_FIT = "Its partial_fit refuses early_stopping=True: one call has no later epochs."
+
+PUBLIC_ESTIMATORS = [
+    getattr(sk_deltauq, name)
+    for name in sk_deltauq.__all__
+    if inspect.isclass(getattr(sk_deltauq, name))
+    and issubclass(getattr(sk_deltauq, name), BaseEstimator)
+]
+TINY = {"hidden_layer_sizes": (32,), "max_iter": 10, "learning_rate_init": 0.05, "n_anchors": 5}
+# An estimator gets those of these settings that it has a parameter for.
+VARIANTS = [
+    {},
+    {"n_members": 3, "noise": None, "embedding": "periodic"},
+    {"early_stopping": True, "temper": True, "noise": "homoscedastic", "validation_fraction": 0.5},
+]
+
+
+def instances():
+    for cls in PUBLIC_ESTIMATORS:
+        parameters = inspect.signature(cls).parameters
+        for variant in VARIANTS:
+            settings = {**TINY, **variant}
+            yield cls(**{name: settings[name] for name in settings if name in parameters})
+
+
+def expected_failures(estimator):
+    """Checks that fail, and why; scikit-learn's own multilayer perceptron fails each of them."""
+    failures = {"check_sample_weight_equivalence_on_dense_data": BY_CHANCE}
+    if estimator.get_params()["early_stopping"] is True and hasattr(estimator, "partial_fit"):
+        failures |= dict.fromkeys(
+            (
+                "check_estimators_partial_fit_n_features",
+                "check_fit_score_takes_y",
+                "check_n_features_in_after_fitting",
+            ),
+            NO_PARTIAL_FIT,
+        )
+    return failures
+
+
+CHECKS = estimator_checks.parametrize_with_checks(
+    list(instances()), expected_failed_checks=expected_failures
+)
+
+
+# A list, because scikit-learn 1.6 has a generator here, which pytest 9 warns about.
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", list(instances()))
+@pytest.mark.filterwarnings("ignore")
+def test_an_expected_failure_is_one_that_scikit_learns_own_mlp_shares(estimator):
+    cls = MLPClassifier if is_classifier(estimator) else MLPRegressor
+    early_stopping = estimator.get_params()["early_stopping"] is True
+    # It passes the check of the weights where all 15 rows of the check are one mini-batch.
+    own = cls(hidden_layer_sizes=(8,), max_iter=12, batch_size=8, early_stopping=early_stopping)
+    for name, reason in expected_failures(estimator).items():
+        if reason is BY_CHANCE and not has_fit_parameter(own, "sample_weight"):
+            continue  # it takes weights from scikit-learn 1.7 on
+        with pytest.raises((AssertionError, ValueError)):
+            getattr(estimator_checks, name)(cls.__name__, own)
+
+
+def test_the_public_estimators_are_found():
+    assert {sk_deltauq.DeltaUQClassifier, sk_deltauq.DeltaUQRegressor} <= set(PUBLIC_ESTIMATORS)

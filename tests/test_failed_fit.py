@@ -1,0 +1,165 @@
+"""What a fit that fails, or is interrupted, leaves behind: the last fit, or none at all."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from sk_deltauq._skorch.net import StackedNet
+from tests._helpers import ESTIMATORS, answers, assert_finite, assert_same_answers, regressor
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
+def make(request):
+    return request.param
+
+
+@pytest.fixture
+def data(make, regression_data, classification_data):
+    return regression_data if make is regressor else classification_data
+
+
+def interrupt(net, *args, **kwargs):
+    raise KeyboardInterrupt
+
+
+BAD_CALLS = {
+    "NaN": lambda X, y: (np.where(X[3] == X, np.nan, X), y),
+    "no rows": lambda X, y: (X[:0], y[:0]),
+    "too few targets": lambda X, y: (X, y[:-1]),
+    "no target": lambda X, y: (X, None),
+    "bad weights": lambda X, y: (X, y, -np.ones(len(X))),
+    "no weights": lambda X, y: (X, y, np.zeros(len(X))),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_CALLS)
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_a_refit_with_wrong_data_leaves_the_old_fit(make, data, bad, warm_start):
+    X, y = data
+    model = make(warm_start=warm_start).fit(X, y)
+    before, state = answers(model, X), vars(model).copy()
+    with pytest.raises(ValueError):  # noqa: PT011
+        model.fit(*BAD_CALLS[bad](X, y))
+    assert vars(model).keys() == state.keys()
+    assert_same_answers(answers(model, X), before)
+
+
+def test_a_refit_with_wrong_data_keeps_the_feature_names(make, data):
+    X, y = data
+    X = pd.DataFrame(X).add_prefix("x")
+    model = make().fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X.rename(columns={"x0": "z"}).mask(X.to_numpy() > X["x0"].median()), y)
+    assert list(model.feature_names_in_) == list(X.columns)
+    with pytest.raises(ValueError, match="0 sample"):
+        model.fit(X.to_numpy()[:0, :1], y[:0])
+    assert model.n_features_in_ == X.shape[1]
+    assert_finite(answers(model, X))
+    model.fit(X.to_numpy(), y)
+    assert not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("bad", [*BAD_CALLS, "columns"])
+def test_a_partial_fit_with_wrong_data_leaves_the_state_as_it_was(make, data, bad):
+    X, y = data
+    model, twin = make(), make()
+    for each in (model, twin):
+        each.partial_fit(X, y)
+    before = answers(model, X)
+    call = (X[:, :1], y) if bad == "columns" else BAD_CALLS[bad](X, y)
+    names = ["X", "y", "sample_weight"][: len(call)]
+    with pytest.raises(ValueError):  # noqa: PT011
+        model.partial_fit(**dict(zip(names, call, strict=True)))
+    assert_same_answers(answers(model, X), before)
+    # And it goes on as if nothing had happened.
+    for each in (model, twin):
+        each.partial_fit(X[::2], y[::2])
+    assert_same_answers(answers(model, X), answers(twin, X))
+
+
+def test_partial_fit_refuses_early_stopping(make, data):
+    model = make(early_stopping=True)
+    with pytest.raises(ValueError, match="partial_fit does not support early_stopping=True"):
+        model.partial_fit(*data)
+    assert not hasattr(model, "net_")
+
+
+@pytest.mark.parametrize("fitted_before", [False, True])
+def test_ctrl_c_during_fit_leaves_an_estimator_that_is_not_fitted(
+    make, data, fitted_before, monkeypatch
+):
+    X, y = data
+    model = make()
+    parameters = vars(model).copy()
+    if fitted_before:
+        model.fit(X, y)
+    monkeypatch.setattr(StackedNet, "train_step", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert vars(model) == parameters
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    monkeypatch.undo()
+    assert_same_answers(answers(model.fit(X, y), X), answers(make().fit(X, y), X))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_ctrl_c_while_training_goes_on_leaves_the_last_fit(make, data, method, monkeypatch):
+    X, y = data
+    model = make(warm_start=True, max_iter=4).fit(X, y)
+    before, whole_step, steps = answers(model, X), StackedNet.train_step, []
+
+    def interrupted(net, *args, **kwargs):
+        steps.append(1)
+        if len(steps) == 2:
+            raise KeyboardInterrupt
+        return whole_step(net, *args, **kwargs)
+
+    monkeypatch.setattr(StackedNet, "train_step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        getattr(model.set_params(batch_size=8, learning_rate_init=0.5), method)(X, y)
+    assert len(steps) == 2
+    assert_same_answers(answers(model, X), before)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_divergence_while_training_goes_on_leaves_the_last_fit(make, data, method, monkeypatch):
+    X, y = data
+    model = make(warm_start=True).fit(X, y)
+    before, get_loss = answers(model, X), StackedNet.get_loss
+    monkeypatch.setattr(StackedNet, "get_loss", lambda *args, **kw: get_loss(*args, **kw) * np.nan)
+    with pytest.raises(ValueError, match="Training diverged: the loss is nan in epoch"):
+        getattr(model, method)(X, y)
+    assert_same_answers(answers(model, X), before)
+
+
+def test_a_real_ctrl_c_reaches_the_caller():
+    code = f"""
+        import os, threading, warnings
+        import numpy as np
+        import sk_deltauq
+        from sklearn.exceptions import NotFittedError
+
+        X = np.random.default_rng(0).normal(size=(200, 2))
+        model = sk_deltauq.DeltaUQRegressor(max_iter=10**6, early_stopping=False, tol=0)
+        model.set_params(n_iter_no_change=10**6)
+        ctrl_c = threading.Timer(1, os.kill, (os.getpid(), {int(signal.SIGINT)}))
+        ctrl_c.start()
+        try:
+            model.fit(X, X[:, 0])
+        except KeyboardInterrupt:
+            try:
+                model.predict(X)
+            except NotFittedError:
+                print("not fitted")
+    """
+    child = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120
+    )
+    assert child.stdout.strip() == "not fitted", child.stderr

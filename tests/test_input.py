@@ -1,0 +1,357 @@
+"""Whatever comes in has a defined answer: a sensible model, or an error that says what to do."""
+
+import datetime
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+
+from tests._helpers import (
+    ESTIMATORS,
+    N,
+    answers,
+    assert_finite,
+    assert_same_answers,
+    regressor,
+    table,
+    target,
+)
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
+def make(request):
+    return request.param
+
+
+@pytest.fixture
+def y(make):
+    return target(make)
+
+
+@pytest.fixture(scope="module")
+def references():
+    """What each estimator says when it gets the plain table."""
+    return {make: answers(make().fit(table(), target(make)), table()) for make in ESTIMATORS}
+
+
+# Containers and dtypes: all of them the same numbers, so the same model
+
+
+def frame(library, dtype):
+    columns = dict(zip("abc", table().T, strict=True))
+    if library == "pandas":
+        return pd.DataFrame(columns).astype(dtype)
+    return pl.DataFrame(columns).cast(dtype)
+
+
+def memory_mapped(tmp_path):
+    joblib.dump(table(), tmp_path / "X")
+    mapped = joblib.load(tmp_path / "X", mmap_mode="r")
+    assert isinstance(mapped, np.memmap)
+    return mapped
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+CONTAINERS = {
+    **{name: lambda _, name=name: table(name) for name in ("f4", "f2", ">f8", "i8", "i1", "u2")},
+    "object": lambda _: table(object),
+    "lists": lambda _: table().tolist(),
+    "Fortran order": lambda _: np.asfortranarray(table()),
+    "strided": lambda _: np.repeat(table(), 2, axis=1)[:, ::2],
+    "negative strides": lambda _: table()[:, ::-1].copy()[:, ::-1],
+    "read-only": lambda _: read_only(table()),
+    "read-only float32": lambda _: read_only(table("f4")),
+    "memory map": memory_mapped,
+    "pandas": lambda _: frame("pandas", float),
+    "pandas float32": lambda _: frame("pandas", "float32"),
+    "pandas object": lambda _: frame("pandas", object),
+    "pandas Int64": lambda _: frame("pandas", "Int64"),
+    "pandas Float64": lambda _: frame("pandas", "Float64"),
+    "pandas mixed": lambda _: frame("pandas", {"a": "Int8", "b": "float32", "c": object}),
+    "pandas odd index": lambda _: frame("pandas", float).set_index(np.arange(N)[::-1] * 3),
+    "polars": lambda _: frame("polars", pl.Float64),
+    "polars Int16": lambda _: frame("polars", pl.Int16),
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_any_table_of_the_same_numbers_gives_the_same_model(make, y, name, tmp_path, references):
+    X = CONTAINERS[name](tmp_path)
+    copy = np.array(X, dtype=float)
+    model = make().fit(X, y)
+    found = answers(model, X)
+    assert all(value.dtype == references[make][name].dtype for name, value in found.items())
+    assert_same_answers(found, references[make])
+    np.testing.assert_array_equal(np.array(X, dtype=float), copy, err_msg="the caller's data")
+
+
+@pytest.mark.parametrize("dtype", [bool, "boolean", pl.Boolean], ids=str)
+def test_bool_columns_are_zeros_and_ones(make, y, dtype):
+    flags = table()[:, :2] > 4
+    if dtype is bool:
+        X = flags
+    elif dtype == "boolean":
+        X = pd.DataFrame(flags, columns=["a", "b"]).astype(dtype)
+    else:
+        X = pl.DataFrame(flags, schema=["a", "b"])
+    assert_same_answers(
+        answers(make().fit(X, y), X), answers(make().fit(flags.astype(float), y), flags)
+    )
+
+
+def as_list(y):
+    return y.tolist()
+
+
+@pytest.mark.parametrize("container", [as_list, pd.Series, pl.Series, read_only])
+def test_y_and_weights_may_come_in_a_container(make, y, container):
+    X, weights = table(), np.linspace(1, 2, N)
+    reference = answers(make().fit(X, y, sample_weight=weights), X)
+    assert_same_answers(
+        answers(make().fit(X, container(y), sample_weight=container(weights)), X), reference
+    )
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "i4", "i8", "u1", "bool", "Int64", "Float32", "O"])
+def test_y_may_be_any_number(dtype):
+    X = table()
+    y = X[:, 0] > 4
+    found = answers(regressor().fit(X, pd.Series(y).astype("int64").astype(dtype)), X)
+    assert_same_answers(found, answers(regressor().fit(X, y.astype(float)), X))
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_several_outputs_may_come_as_a_frame(library):
+    X = table()
+    y = X @ np.array([[1.0, 0], [2, 1], [0, 5]])
+    found = answers(regressor().fit(X, library.DataFrame({"u": y[:, 0], "v": y[:, 1]})), X)
+    for method, value in answers(regressor().fit(X, y), X).items():
+        np.testing.assert_allclose(found[method], value, rtol=1e-12, err_msg=method)
+
+
+def test_the_index_of_a_frame_is_ignored(make, y):
+    X = pd.DataFrame(table(), columns=list("abc"), index=np.arange(N)[::-1])
+    weights = pd.Series(np.linspace(1, 2, N), index=np.roll(np.arange(N), 3))
+    found = answers(make().fit(X, pd.Series(y, index=np.arange(N) + 5), sample_weight=weights), X)
+    plain = make().fit(X, y, sample_weight=weights.to_numpy())
+    assert_same_answers(found, answers(plain, X))
+
+
+# Columns that are no numbers
+
+
+def not_numbers(library, kind):
+    """A frame with one good column and one that is not."""
+    day = datetime.date(2026, 1, 1)
+    values = {
+        "text": ["red", "blue"] * (N // 2),
+        "category": ["red", "blue"] * (N // 2),
+        "date": [day + datetime.timedelta(days=i) for i in range(N)],
+        "datetime": [
+            datetime.datetime.combine(day, datetime.time()) + datetime.timedelta(hours=i)
+            for i in range(N)
+        ],
+        "duration": [datetime.timedelta(hours=i) for i in range(N)],
+    }[kind]
+    X = library.DataFrame({"size": np.arange(float(N)), "odd": values})
+    if kind == "category":
+        if library is pd:
+            X["odd"] = X["odd"].astype("category")
+        else:
+            X = X.with_columns(pl.col("odd").cast(pl.Categorical))
+    return X
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+@pytest.mark.parametrize("kind", ["text", "category", "date", "datetime", "duration"])
+def test_columns_without_numbers_are_named_and_so_is_the_way_out(make, y, library, kind):
+    X = not_numbers(library, kind)
+    with pytest.raises(ValueError, match=r"\['odd'\].*ColumnTransformer") as caught:
+        make().fit(X, y)
+    assert "'size'" not in str(caught.value)
+    model = make().fit(library.DataFrame({"size": np.arange(N), "odd": np.arange(N)}), y)
+    with pytest.raises(ValueError, match=r"\['odd'\].*ColumnTransformer"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("categories", [[1, 2], [1.5, 2.5]])
+def test_a_category_of_numbers_is_no_number(make, y, categories):
+    X = pd.DataFrame({"size": np.arange(N), "odd": pd.Categorical(categories * (N // 2))})
+    with pytest.raises(ValueError, match=r"\['odd'\].*ColumnTransformer"):
+        make().fit(X, y)
+
+
+@pytest.mark.parametrize("dtype", [object, str, "S5"], ids=str)
+def test_text_in_an_array_is_refused_with_the_way_out(make, y, dtype):
+    with pytest.raises(ValueError, match=r"could not convert string.*ColumnTransformer"):
+        make().fit(np.full((N, 2), "red", dtype=dtype), y)
+
+
+def test_an_object_column_of_text_and_numbers_is_refused(make, y):
+    X = pd.DataFrame({"odd": [1.0, "red"] * (N // 2)}, dtype=object)
+    with pytest.raises(ValueError, match=r"\['odd'\].*ColumnTransformer"):
+        make().fit(X, y)
+
+
+def test_text_as_the_target_of_a_regressor_is_refused():
+    with pytest.raises(ValueError, match="could not convert string"):
+        regressor().fit(table(), np.full(N, "red"))
+
+
+# Values that are no finite numbers
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, None, pd.NA], ids=str)
+def test_nan_and_infinity_in_x(make, y, bad):
+    X = table(object)
+    X[3, 1] = bad
+    if bad is pd.NA:
+        X = pd.DataFrame(X).astype("Float64")
+    word = "infinity" if isinstance(bad, float) and np.isinf(bad) else "NaN.*imputer"
+    with pytest.raises(ValueError, match=f"(?s){word}"):
+        make().fit(X, y)
+    model = make().fit(table(), y)
+    with pytest.raises(ValueError, match=f"(?s){word}"):
+        model.predict(X)
+    with pytest.raises(ValueError, match=f"(?s){word}"):
+        model.partial_fit(X, y)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_nan_and_infinity_in_y(make, bad):
+    y = np.arange(N) % 2.0
+    y[5] = bad
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        make().fit(table(), y)
+
+
+def test_complex_numbers_are_refused(make, y):
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        make().fit(table() + 1j, y)
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        make().fit(table(), np.arange(N) + 1j)
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        make().fit(table(), y).predict(table() + 1j)
+
+
+@pytest.mark.parametrize(
+    "sparse", [scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_array]
+)
+def test_sparse_tables_are_refused_with_the_way_out(make, y, sparse):
+    with pytest.raises(TypeError, match="toarray"):
+        make().fit(sparse(table()), y)
+    with pytest.raises(TypeError, match="toarray"):
+        make().fit(table(), y).predict(sparse(table()))
+
+
+# Shapes
+
+
+def test_nothing_to_fit_or_predict(make, y):
+    model = make().fit(table(), y)
+    for call in (lambda X: make().fit(X, y[: len(X)]), model.predict, model.predict_uncertainty):
+        with pytest.raises(ValueError, match="0 sample"):
+            call(table()[:0])
+        with pytest.raises(ValueError, match="0 feature"):
+            call(table()[:, :0])
+
+
+def test_wrong_shapes_are_refused(make, y):
+    X = table()
+    model = make().fit(X, y)
+    for method in (model.predict, model.predict_uncertainty, model.predict_dist):
+        with pytest.raises(ValueError, match=r"2 features, but .* is expecting 3 features"):
+            method(X[:, :2])
+        with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
+            method(X[0])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        make().fit(X, y[:-1])
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        make().fit(X, None)
+    with pytest.raises(ValueError, match="dim"):
+        make().fit(X[None], y)
+
+
+def test_a_misspelt_keyword_is_not_swallowed(make, y):
+    with pytest.raises(TypeError, match="return_sdt"):
+        make().fit(table(), y).predict(table(), return_sdt=True)
+
+
+@pytest.mark.parametrize(
+    "method", ["predict", "predict_uncertainty", "predict_dist", "score", "own"]
+)
+def test_unfitted_use(make, y, method):
+    if method == "own":
+        methods = ["predict_interval", "predict_quantiles", "sample_y"]
+        methods = methods if make is regressor else ["predict_proba", "predict_log_proba"]
+    else:
+        methods = [method]
+    for name in methods:
+        with pytest.raises(NotFittedError, match="is not fitted yet"):
+            getattr(make(), name)(table(), *([y] if name == "score" else []))
+
+
+def test_one_row_to_predict(make, y, references):
+    found = answers(make().fit(table(), y), table()[:1])
+    for method, value in references[make].items():
+        if method == "sample_y":  # each call draws anew
+            assert found[method].shape == (1, 2)
+        else:
+            np.testing.assert_array_equal(found[method], value[:1], err_msg=method)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_few_rows_to_fit(make, y, n):
+    X = table()
+    model = make(n_members=2).fit(X[:n], y[:n])
+    assert_finite(answers(model, X))
+    assert len(model.anchors_) == n
+    if n == 1:
+        np.testing.assert_array_equal(model.predict(X), np.repeat(y[:1], N))
+
+
+def test_too_few_rows_to_hold_out(make, y):
+    with pytest.raises(ValueError, match=r"early_stopping=True needs at least .* n_samples=8"):
+        make(early_stopping=True).fit(table()[:8], y[:8])
+
+
+def test_one_feature(make, y):
+    X = table()[:, :1]
+    assert_finite(answers(make().fit(X, y), X))
+
+
+def test_more_anchors_than_rows(make, y):
+    model = make(n_anchors=500).fit(table(), y)
+    assert model.anchors_.shape == (N, 3)
+    assert model.n_components_ == N
+    assert_finite(answers(model, table()))
+
+
+def test_a_batch_larger_than_the_data(make, y):
+    X = table()
+    found = answers(make(batch_size=10_000).fit(X, y), X)
+    assert_same_answers(found, answers(make(batch_size=N).fit(X, y), X))
+
+
+def test_a_column_vector_is_flattened_with_scikit_learns_warning(make, y):
+    X = table()
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        model = make().fit(X, y[:, None])
+    assert_same_answers(answers(model, X), answers(make().fit(X, y), X))
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_training_that_diverges_says_so(make, y, early_stopping):
+    model = make(learning_rate_init=1e35, max_iter=20, early_stopping=early_stopping)
+    with pytest.raises(ValueError, match=r"Training diverged.*Lower learning_rate_init"):
+        model.fit(table(), y)
+    with pytest.raises(NotFittedError):
+        model.predict(table())

@@ -1,0 +1,125 @@
+"""What reaches skorch through `net_params`, and a user's own torch module."""
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import EarlyStopping, GradientNormClipping, LRScheduler
+
+from tests._helpers import ESTIMATORS, answers, assert_finite, assert_same_answers, regressor
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
+def make(request):
+    return request.param
+
+
+@pytest.fixture
+def data(make, regression_data, classification_data):
+    return regression_data if make is regressor else classification_data
+
+
+class MLP(torch.nn.Sequential):
+    """A user's own module, with all that a network may carry along."""
+
+    def __init__(self, n_in, n_out):
+        super().__init__(
+            torch.nn.Linear(n_in, 8),
+            torch.nn.BatchNorm1d(8),
+            torch.nn.ReLU(),
+            torch.nn.Dropout(0.1),
+            torch.nn.Linear(8, n_out),
+        )
+
+
+def test_net_params_choose_the_optimizer(make, data):
+    X, y = data
+    net_params = {"optimizer": torch.optim.SGD, "optimizer__momentum": 0.5, "lr": 0.25}
+    model = make(net_params=net_params, alpha=0.5).fit(X, y)
+    assert type(model.net_.optimizer_) is torch.optim.SGD
+    group = model.net_.optimizer_.param_groups[0]
+    assert (group["momentum"], group["lr"]) == (0.5, 0.25)
+    assert type(make().fit(X, y).net_.optimizer_) is torch.optim.Adam
+
+
+def test_net_params_set_a_learning_rate_schedule(make, data):
+    schedule = LRScheduler(torch.optim.lr_scheduler.StepLR, step_size=1, gamma=0.1)
+    model = make(net_params={"callbacks": [("schedule", schedule)]}, learning_rate_init=0.01)
+    model.fit(*data)
+    rates = model.net_.history[:, "event_lr"]
+    np.testing.assert_allclose(rates, [0.01, 0.001, 0.0001])
+    assert model.net_.optimizer_.param_groups[0]["lr"] == pytest.approx(1e-5)
+
+
+@pytest.mark.parametrize(
+    ("monitor", "early_stopping"), [("train_loss", False), ("valid_loss", True)]
+)
+def test_skorchs_early_stopping_ends_training_and_nothing_else(
+    make, data, monitor, early_stopping
+):
+    X, y = data
+    stop = EarlyStopping(monitor=monitor, patience=3, threshold=1e9, threshold_mode="abs")
+    model = make(net_params={"callbacks": [stop]}, max_iter=30, early_stopping=early_stopping).fit(
+        X, y
+    )
+    assert model.n_iter_ == len(model.loss_curve_) == 4
+    assert_finite(answers(model, X))
+
+
+def test_skorchs_gradient_clipping_is_applied(make, data):
+    X, y = data
+    callback = GradientNormClipping(gradient_clip_value=1e-12)
+    clipped = make(net_params={"optimizer": torch.optim.SGD, "callbacks": [callback]}).fit(X, y)
+    unmoved = make(net_params={"optimizer": torch.optim.SGD}, learning_rate_init=1e-30).fit(X, y)
+    np.testing.assert_allclose(clipped.predict(X, True)[1], unmoved.predict(X, True)[1], rtol=1e-4)
+
+
+# A user's own module
+
+
+@pytest.mark.parametrize("module", [MLP, torch.nn.Linear, lambda i, o: torch.nn.Linear(i, o)])
+@pytest.mark.parametrize("embedding", [None, "sinusoidal"])
+def test_a_users_module_gets_anchor_and_difference(make, data, module, embedding):
+    X, y = data
+    model = make(module=module, n_members=2, embedding=embedding).fit(X, y)
+    assert_finite(answers(model, X))
+    members = model.net_.module_.members
+    width = {None: 1, "sinusoidal": 9}[embedding] * X.shape[1]
+    first = next(m for m in members[0].modules() if isinstance(m, torch.nn.Linear))
+    assert first.in_features == 2 * width
+    weights = [next(member.parameters()) for member in members]
+    assert len(weights) == 2
+    assert not torch.equal(*weights)
+
+
+def test_a_users_linear_module_is_the_formula_of_the_paper(regression_data):
+    X, y = regression_data
+    model = regressor(module=torch.nn.Linear, noise=None, max_iter=10).fit(X, y)
+    linear = model.net_.module_.members[0]
+    weight = linear.weight.detach().double().numpy()[0]
+    scale, mean = model.x_scaler_.scale_, model.x_scaler_.mean_
+    x, c = (X - mean) / scale, (model.anchors_ - mean) / scale
+    inputs = np.concatenate(
+        [np.broadcast_to(c[:, None], (5, 60, 3)), x[None] - c[:, None]], axis=2
+    )
+    components = inputs @ weight + linear.bias.item()
+    expected = components * model.y_scaler_.scale_ + model.y_scaler_.mean_
+    predicted, std = model.predict(X, return_std=True)
+    np.testing.assert_allclose(predicted, expected.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(std, expected.std(axis=0, ddof=1), rtol=1e-3)
+
+
+def test_dropout_and_batch_norm_are_off_at_prediction(make, data):
+    X, y = data
+    model = make(module=MLP, early_stopping=True).fit(X, y)
+    assert_same_answers(answers(model, X), answers(model, X))
+    batch_norm = model.net_.module_.members[0][1]
+    before = batch_norm.running_mean.clone()
+    assert before.abs().max() > 0
+    model.predict(X + 100)
+    assert torch.equal(batch_norm.running_mean, before)
+
+
+def test_a_module_of_the_wrong_width_is_refused(make, data):
+    model = make(module=lambda n_in, n_out: torch.nn.Linear(n_in, n_out + 3))
+    with pytest.raises(ValueError, match=r"module must map rows of width .* to .* outputs"):
+        model.fit(*data)

@@ -1,0 +1,324 @@
+"""The same seed, the same model; the same row, the same answer; nothing else moved."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from sk_deltauq._random import Stream, torch_generators
+from sk_deltauq._skorch.training import Training
+from sk_deltauq._torch.heads import CategoricalHead, GaussianHead
+from sk_deltauq._torch.networks import AnchoredMLP
+from tests._helpers import ESTIMATORS, answers, assert_same_answers, regressor
+
+SETTINGS = [
+    {},
+    {"n_members": 3, "embedding": "periodic"},
+    {"early_stopping": True, "alpha": 0.1, "batch_size": 16},
+    {"module": torch.nn.Linear},
+    {"net_params": {"optimizer": torch.optim.RMSprop}},
+]
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
+def make(request):
+    return request.param
+
+
+@pytest.fixture
+def data(make, regression_data, classification_data):
+    return regression_data if make is regressor else classification_data
+
+
+@pytest.fixture(scope="module", params=ESTIMATORS, ids=lambda make: make.__name__)
+def fitted(request, regression_data, classification_data):
+    """A fitted model with several components of both kinds, and rows for it."""
+    is_regressor = request.param is regressor
+    X, y = regression_data if is_regressor else classification_data
+    own = {} if is_regressor else {"temper": True}
+    model = request.param(n_members=2, n_anchors=20, early_stopping=True, max_iter=8, **own)
+    rng = np.random.default_rng(1)
+    return model.fit(X, y), rng.normal(size=(700, X.shape[1]))
+
+
+# Seeds
+
+
+@pytest.mark.parametrize("params", SETTINGS, ids=str)
+def test_one_seed_gives_one_model_bit_for_bit(make, data, params):
+    X, y = data
+    models = [make(**params).fit(X, y) for _ in range(2)]
+    assert_same_answers(answers(models[0], X), answers(models[1], X))
+    np.testing.assert_array_equal(models[0].anchors_, models[1].anchors_)
+    assert models[0].loss_curve_ == models[1].loss_curve_
+
+
+@pytest.mark.parametrize("params", SETTINGS, ids=str)
+def test_the_model_does_not_depend_on_the_global_random_state(make, data, params):
+    X, y = data
+    found = []
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002
+        torch.manual_seed(seed)
+        found.append(answers(make(**params).fit(X, y), X))
+    assert_same_answers(*found)
+
+
+def test_another_seed_gives_another_model(make, data):
+    X, y = data
+    fits = [
+        make(random_state=seed).fit(X, y) for seed in (0, 1, np.random.RandomState(7), None, None)
+    ]
+    stds = np.array([model.predict(X, return_std=True)[1] for model in fits])
+    distances = np.abs(stds[:, None] - stds[None]).max(axis=2)
+    assert distances[~np.eye(5, dtype=bool)].min() > 1e-4 * stds.mean()
+    assert (fits[0].anchors_ != fits[1].anchors_).any()
+
+
+def test_a_random_state_instance_is_moved_on_and_reproducible(make, data):
+    X, y = data
+    one, other = (np.random.RandomState(5) for _ in range(2))
+    first, again = make(random_state=one).fit(X, y), make(random_state=other).fit(X, y)
+    assert_same_answers(answers(first, X), answers(again, X))
+    second = make(random_state=one).fit(X, y)
+    assert not np.array_equal(first.predict(X, True)[1], second.predict(X, True)[1])
+
+
+def test_fitting_again_is_as_good_as_fitting_a_new_estimator(make, data):
+    X, y = data
+    model = make(n_members=2).fit(X[:50], y[:50])
+    model.fit(X[:, :2], y)
+    assert_same_answers(
+        answers(model, X[:, :2]), answers(make(n_members=2).fit(X[:, :2], y), X[:, :2])
+    )
+
+
+def test_partial_fit_is_reproducible(make, data):
+    X, y = data
+    found = []
+    for _ in range(2):
+        model = make()
+        for rows in (slice(0, 30), slice(30, 50), slice(50, 60)):
+            model.partial_fit(X[rows], y[rows])
+        found.append(answers(model, X))
+    assert_same_answers(*found)
+
+
+# The global state
+
+
+@pytest.mark.usefixtures("global_state_is_kept")
+@pytest.mark.parametrize("params", SETTINGS, ids=str)
+def test_global_state_is_kept(make, data, params):
+    X, y = data
+    model = make(**params).fit(X, y)
+    answers(model, X)
+    model.set_params(early_stopping=False).partial_fit(X, y)
+
+
+@pytest.mark.usefixtures("global_state_is_kept")
+@pytest.mark.parametrize("params", SETTINGS, ids=str)
+def test_global_state_is_kept_when_fit_fails(make, data, params):
+    X, y = data
+    with pytest.raises(ValueError, match="diverged"):
+        make(**{**params, "learning_rate_init": 3e38, "max_iter": 20}).fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        make(**params).fit(np.where(X[3] == X, np.nan, X), y)
+    with pytest.raises(ValueError, match="unexpected argument"):
+        make(net_params={"no_such_thing": 1}).fit(X, y)
+
+
+@pytest.mark.usefixtures("global_state_is_kept")
+def test_global_state_is_kept_when_a_users_module_fails(make, data):
+    def module(n_in, n_out):
+        torch.rand(3)
+        raise RuntimeError("out of luck")
+
+    with pytest.raises(RuntimeError, match="out of luck"):
+        make(module=module).fit(*data)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_the_thread_count_is_kept(make, data, n_threads):
+    X, y = data
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        make(n_members=2).fit(X, y).predict(X)
+        assert torch.get_num_threads() == n_threads
+        with pytest.raises(ValueError, match="diverged"):
+            make(learning_rate_init=1e35, max_iter=20).fit(X, y)
+        assert torch.get_num_threads() == n_threads
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_any_default_dtype_of_torch_is_fine(make, data):
+    X, y = data
+    reference = make(n_members=2, embedding="sinusoidal").fit(X, y)
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = answers(reference, X)
+        model = make(n_members=2, embedding="sinusoidal").fit(X, y)
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert_same_answers(found, answers(reference, X))
+    assert_same_answers(answers(model, X), found)
+
+
+def test_fit_works_where_gradients_are_off(make, data):
+    X, y = data
+    reference = make().fit(X, y)
+    with torch.no_grad():
+        model = make().fit(X, y)
+        assert not torch.is_grad_enabled()
+    assert_same_answers(answers(model, X), answers(reference, X))
+
+
+# The same row
+
+
+@pytest.mark.parametrize(
+    "rows", [[0], [699], [5, 3, 3], slice(None, None, -1), slice(0, 257)], ids=str
+)
+def test_a_row_has_the_same_answer_whatever_rows_come_with_it(fitted, rows):
+    model, X = fitted
+    together, apart = answers(model, X), answers(model, X[rows])
+    # Samples differ: they are drawn anew for each call.
+    together.pop("sample_y", None), apart.pop("sample_y", None)
+    assert_same_answers({k: v[rows] for k, v in together.items()}, apart)
+
+
+def test_a_row_has_the_same_distribution_whatever_rows_come_with_it(fitted):
+    model, X = fitted
+    together, alone = model.predict_dist(X), model.predict_dist(X[10:11])
+    names = ("mean", "std", "epistemic", "aleatoric")
+    if not hasattr(together, "mean"):
+        names = ("proba", "log_proba", "entropy", "mutual_information")
+    for name in names:
+        # NumPy sums one column in another order than many: the last bit of float64 is not kept.
+        np.testing.assert_allclose(
+            getattr(together, name)[10:11], getattr(alone, name), rtol=1e-12, err_msg=name
+        )
+
+
+def test_predict_is_pure(fitted):
+    model, X = fitted
+    first = answers(model, X)
+    for _ in range(2):
+        assert_same_answers(answers(model, X), first)
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    count = torch.get_num_threads()
+    torch.set_num_threads(before)
+    assert count == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_several_threads_get_the_same_answers(fitted):
+    model, X = fitted
+    expected = answers(model, X)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: answers(model, X), range(8)):
+            assert_same_answers(found, expected)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_several_threads_fit_the_same_model(make, data):
+    X, y = data
+    expected = answers(make().fit(X, y), X)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: answers(make().fit(X, y), X), range(4)):
+            assert_same_answers(found, expected)
+
+
+# Members
+
+
+@pytest.mark.parametrize(
+    ("kind", "hold_out", "weighted"),
+    [
+        ("regressor", False, False),
+        ("regressor", True, True),
+        ("classifier", False, True),
+        ("classifier", True, False),
+    ],
+)
+def test_stacked_members_are_the_members_trained_one_by_one(kind, hold_out, weighted):
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.normal(size=(90, 2)).astype(np.float32))
+    labels = (x[:, 0] > 0).long().numpy()
+    y = (
+        x[:, :1] * 2
+        if kind == "regressor"
+        else torch.from_numpy(labels.astype(np.float32))[:, None]
+    )
+    weights = torch.from_numpy(rng.uniform(0.5, 2, 90).astype(np.float32) ** weighted)
+    training = Training(
+        n_members=3,
+        seed=7,
+        n_folds=5 if hold_out else 0,
+        max_iter=40 if hold_out else 10,
+        warn=False,
+        batch_size=16,
+        learning_rate_init=0.05,
+        alpha=0.01,
+        tol=1e-4 if hold_out else 0,
+        n_iter_no_change=3 if hold_out else 10,
+        device="cpu",
+        net_params={},
+        verbose=False,
+        name="test",
+    )
+
+    def train(members):
+        settings = replace(training, n_members=len(members))
+        if kind == "regressor":
+            head = GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=len(members))
+        else:
+            head = CategoricalHead(2)
+        module = AnchoredMLP(
+            2,
+            head.n_network_outputs,
+            hidden_layer_sizes=(8, 8),
+            activation="relu",
+            embedding="periodic",
+            generators=torch_generators(7, Stream.WEIGHTS, members),
+        )
+        rows = training.rows(x, y, weights, labels=labels).of_members(members)
+        module.set_anchors(x[:5])
+        net = settings.new_net(module, head, len(x))
+        monitor = settings.run(net, rows)
+        return net, monitor
+
+    stacked, stacked_monitor = train([0, 1, 2])
+    lengths = set()
+    for member in range(3):
+        alone, monitor = train([member])
+        lengths.add(len(alone.history))
+        pairs = zip(stacked.member_tensors(member), alone.member_tensors(0), strict=True)
+        for stacked_tensor, own_tensor in pairs:
+            torch.testing.assert_close(stacked_tensor, own_tensor, rtol=1e-4, atol=1e-5)
+        if hold_out:
+            best = stacked_monitor.best_scores[member]
+            np.testing.assert_allclose(best, monitor.best_scores[0], rtol=1e-5)
+    if hold_out:
+        assert len(lengths) > 1, "all members stop at once: the test shows too little"
+        assert len(stacked.history) == max(lengths)
+
+
+def test_the_first_member_does_not_depend_on_how_many_there_are(make, data):
+    X, y = data
+    params = {"early_stopping": False, "max_iter": 5, "tol": 0}
+    one, three = (make(n_members=n, **params).fit(X, y) for n in (1, 3))
+    for own, stacked in zip(one.net_.member_tensors(0), three.net_.member_tensors(0), strict=True):
+        torch.testing.assert_close(stacked, own, rtol=1e-4, atol=1e-6)
+    assert not torch.equal(*(three.net_.module_.first.weight[m] for m in (0, 1)))

@@ -1,0 +1,130 @@
+"""Columns and targets of any size, constant ones included."""
+
+import numpy as np
+import pytest
+
+from tests._helpers import (
+    ESTIMATORS,
+    LEARN,
+    N,
+    answers,
+    assert_finite,
+    assert_same_answers,
+    regressor,
+    table,
+    target,
+)
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
+def make(request):
+    return request.param
+
+
+@pytest.fixture
+def y(make):
+    return target(make)
+
+
+def test_constant_columns_are_ignored(make, y):
+    X = table()
+    found = answers(make().fit(X, y), X)
+    with_constants = np.column_stack([X, np.zeros(N), np.full(N, 1e12), np.full(N, 0.1)])
+    model = make().fit(with_constants, y)
+    reference = answers(model, with_constants)
+    assert_finite(reference)
+    # A new value in such a column changes nothing either.
+    with_constants[:, 3:] = [1e300, -5, np.pi]
+    assert_same_answers(answers(model, with_constants), reference)
+    assert found.keys() == reference.keys()
+
+
+def test_all_columns_constant(make, y):
+    X = np.ones((N, 2))
+    found = answers(make(**LEARN).fit(X, y), X)
+    assert_finite(found)
+    if make is regressor:
+        np.testing.assert_allclose(found["predict"], y.mean(), atol=0.5 * y.std())
+        np.testing.assert_allclose(found["std"], y.std(), rtol=0.4)
+    else:
+        share = np.mean(y == "a")
+        np.testing.assert_allclose(found["predict_proba"][:, 0], share, atol=0.15)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.3, -1e12, 1e-12])
+def test_a_constant_target_is_predicted_as_it_is(value):
+    X = table()
+    model = regressor().fit(X, np.full(N, value))
+    found = answers(model, X)
+    assert_finite(found)
+    np.testing.assert_allclose(found["predict"], value, rtol=1e-14, atol=1e-30)
+    assert found["std"].max() <= 1e-14 * max(abs(value), 1e-15)
+
+
+def test_a_constant_output_beside_one_that_varies():
+    X = table()
+    mean, std = (
+        regressor(**LEARN)
+        .fit(X, np.column_stack([X[:, 0], np.full(N, 7.0)]))
+        .predict(X, return_std=True)
+    )
+    np.testing.assert_allclose(mean[:, 1], 7, rtol=1e-14)
+    assert np.corrcoef(mean[:, 0], X[:, 0])[0, 1] > 0.9
+    assert std[:, 1].max() < 1e-14
+
+
+@pytest.mark.parametrize("scale", [2.0**40, 2.0**-40, 2.0**400, 2.0**-400])
+@pytest.mark.parametrize("noise", ["heteroscedastic", None])
+def test_the_scale_of_y_does_not_matter(scale, noise):
+    X, y = table(), target(regressor)
+    reference = answers(regressor(noise=noise).fit(X, y), X)
+    found = answers(regressor(noise=noise).fit(X, y * scale), X)
+    for method, value in reference.items():
+        np.testing.assert_allclose(found[method] / scale, value, rtol=1e-12, err_msg=method)
+
+
+@pytest.mark.parametrize("scale", [2.0**40, 2.0**-40, 2.0**300, 2.0**-300])
+def test_the_scale_of_x_does_not_matter(make, y, scale):
+    X = table()
+    found = answers(make().fit(X * scale, y), X * scale)
+    assert_same_answers(found, answers(make().fit(X, y), X))
+
+
+@pytest.mark.parametrize("offset", [1e9, -1e12])
+def test_an_offset_of_y_costs_no_precision(offset):
+    X, y = table(), target(regressor)
+    reference = regressor().fit(X, y)
+    model = regressor().fit(X, y + offset)
+    np.testing.assert_allclose(model.predict(X) - offset, reference.predict(X), atol=1e-3)
+    std, expected = (m.predict(X, return_std=True)[1] for m in (model, reference))
+    np.testing.assert_allclose(std, expected, rtol=1e-3)
+
+
+def test_float32_rows_far_from_zero_keep_their_precision(make, y):
+    X = table() + 2.0**20
+    found = answers(make().fit(X.astype(np.float32), y), X.astype(np.float32))
+    assert_same_answers(found, answers(make().fit(X, y), X))
+
+
+def test_values_too_large_for_their_variance_are_refused(make, y):
+    with pytest.raises(ValueError, match=r"X has values too large.*Rescale X"):
+        make().fit(table() * 1e200, y)
+    with pytest.raises(ValueError, match=r"y has values too large.*Rescale y"):
+        regressor().fit(table(), target(regressor) * 1e300)
+
+
+def test_a_target_too_small_for_its_variance_is_refused_or_learnt():
+    X, y = table(), target(regressor)
+    try:
+        mean, std = regressor(**LEARN).fit(X, y * 1e-300).predict(X, return_std=True)
+    except ValueError as error:
+        assert "y" in str(error)  # noqa: PT017
+        return
+    np.testing.assert_allclose(mean, y * 1e-300, atol=5e-300)
+    assert std.max() < 1e-298
+
+
+@pytest.mark.parametrize("far", [1e6, 1e20, 1e300, 1.7e308])
+def test_rows_far_from_the_data_get_finite_answers_in_silence(make, y, far):
+    model = make().fit(table() * 1e-3, y)
+    assert_finite(answers(model, np.array([[far, -far, far], [0, 0, far]])))
