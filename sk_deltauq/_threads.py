@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
+_MOST_THREADS = 8
+
 _lock = threading.Lock()
 _users = 0
 _found = 1
@@ -41,9 +43,10 @@ def one_thread():
 def map_in_threads(function, items: list, n_threads: int):
     """`map(function, items)` over threads in which torch uses one thread each.
 
-    A few items are not worth the threads. Must run inside `one_thread`.
+    A few items are not worth the threads, and many threads wait for Python's lock. Must run inside
+    `one_thread`.
     """
-    n_threads = min(n_threads, len(items) // 4)
+    n_threads = min(n_threads, len(items) // 4, _MOST_THREADS)
     if n_threads < 2:
         yield from map(function, items)
         return

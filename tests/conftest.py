@@ -3,6 +3,8 @@ import pytest
 import torch
 from sklearn.datasets import make_blobs
 
+from tests._helpers import ESTIMATORS, regressor, target
+
 
 def pytest_configure():
     # The nets of the tests are so small that threads only get in each other's way. A hook, so that
@@ -49,6 +51,24 @@ def classification_data():
     """Three blobs that overlap a little, with text labels: read-only `X` (60, 2) and `y` (60,)."""
     X, y = make_blobs(60, centers=[[0, 0], [3, 0], [0, 3]], random_state=0)
     return _read_only(X), _read_only(np.array(["ash", "beech", "cedar"])[y])
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
+def make(request):
+    """A factory of either estimator, tiny."""
+    return request.param
+
+
+@pytest.fixture
+def data(make, regression_data, classification_data):
+    """Data for the estimator of `make`."""
+    return regression_data if make is regressor else classification_data
+
+
+@pytest.fixture
+def y(make):
+    """What the estimator of `make` can learn from `tests._helpers.table`."""
+    return target(make)
 
 
 def _read_only(array):

@@ -11,17 +11,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from sk_deltauq._skorch.net import StackedNet
-from tests._helpers import ESTIMATORS, answers, assert_finite, assert_same_answers, regressor
-
-
-@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
-def make(request):
-    return request.param
-
-
-@pytest.fixture
-def data(make, regression_data, classification_data):
-    return regression_data if make is regressor else classification_data
+from tests._helpers import answers, assert_finite, assert_same_answers
 
 
 def interrupt(net, *args, **kwargs):

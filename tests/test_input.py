@@ -22,16 +22,6 @@ from tests._helpers import (
 )
 
 
-@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
-def make(request):
-    return request.param
-
-
-@pytest.fixture
-def y(make):
-    return target(make)
-
-
 @pytest.fixture(scope="module")
 def references():
     """What each estimator says when it gets the plain table."""

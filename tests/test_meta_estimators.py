@@ -41,23 +41,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
 from sk_deltauq.metrics import crps_scorer, gaussian_nll, nll_scorer
 from tests._helpers import (
-    ESTIMATORS,
     answers,
     assert_finite,
     assert_same_answers,
     classifier,
     regressor,
 )
-
-
-@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
-def make(request):
-    return request.param
-
-
-@pytest.fixture
-def data(make, regression_data, classification_data):
-    return regression_data if make is regressor else classification_data
 
 
 @pytest.fixture(scope="module")

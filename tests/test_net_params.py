@@ -5,17 +5,7 @@ import pytest
 import torch
 from skorch.callbacks import EarlyStopping, GradientNormClipping, LRScheduler
 
-from tests._helpers import ESTIMATORS, answers, assert_finite, assert_same_answers, regressor
-
-
-@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
-def make(request):
-    return request.param
-
-
-@pytest.fixture
-def data(make, regression_data, classification_data):
-    return regression_data if make is regressor else classification_data
+from tests._helpers import answers, assert_finite, assert_same_answers, regressor
 
 
 class MLP(torch.nn.Sequential):
@@ -34,10 +24,12 @@ class MLP(torch.nn.Sequential):
 def test_net_params_choose_the_optimizer(make, data):
     X, y = data
     net_params = {"optimizer": torch.optim.SGD, "optimizer__momentum": 0.5, "lr": 0.25}
-    model = make(net_params=net_params, alpha=0.5).fit(X, y)
+    model = make(net_params=net_params, alpha=0.5, batch_size=20).fit(X, y)
     assert type(model.net_.optimizer_) is torch.optim.SGD
-    group = model.net_.optimizer_.param_groups[0]
-    assert (group["momentum"], group["lr"]) == (0.5, 0.25)
+    groups = model.net_.optimizer_.param_groups
+    assert {(group["momentum"], group["lr"]) for group in groups} == {(0.5, 0.25)}
+    # alpha acts on whatever optimizer there is
+    assert sorted({group["weight_decay"] for group in groups}) == [0, 0.5 / 20]
     assert type(make().fit(X, y).net_.optimizer_) is torch.optim.Adam
 
 

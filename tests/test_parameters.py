@@ -10,19 +10,9 @@ from sklearn.utils._param_validation import InvalidParameterError
 from skorch.callbacks import EarlyStopping, EpochScoring
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
-from tests._helpers import ESTIMATORS, answers, assert_finite, assert_same_answers, regressor
+from tests._helpers import answers, assert_finite, assert_same_answers, regressor
 
 CLASSES = {"regressor": DeltaUQRegressor, "classifier": DeltaUQClassifier}
-
-
-@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
-def make(request):
-    return request.param
-
-
-@pytest.fixture
-def data(make, regression_data, classification_data):
-    return regression_data if make is regressor else classification_data
 
 
 # Mistakes

@@ -22,16 +22,6 @@ SETTINGS = [
 ]
 
 
-@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
-def make(request):
-    return request.param
-
-
-@pytest.fixture
-def data(make, regression_data, classification_data):
-    return regression_data if make is regressor else classification_data
-
-
 @pytest.fixture(scope="module", params=ESTIMATORS, ids=lambda make: make.__name__)
 def fitted(request, regression_data, classification_data):
     """A fitted model with several components of both kinds, and rows for it."""

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests._helpers import (
-    ESTIMATORS,
     LEARN,
     N,
     answers,
@@ -12,18 +11,7 @@ from tests._helpers import (
     assert_same_answers,
     regressor,
     table,
-    target,
 )
-
-
-@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
-def make(request):
-    return request.param
-
-
-@pytest.fixture
-def y(make):
-    return target(make)
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])

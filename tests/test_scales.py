@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests._helpers import (
-    ESTIMATORS,
     LEARN,
     N,
     answers,
@@ -14,16 +13,6 @@ from tests._helpers import (
     table,
     target,
 )
-
-
-@pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
-def make(request):
-    return request.param
-
-
-@pytest.fixture
-def y(make):
-    return target(make)
 
 
 def test_constant_columns_are_ignored(make, y):

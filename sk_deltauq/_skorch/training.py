@@ -137,7 +137,7 @@ class Training:
                 (pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*noise", "*frequencies")
             ]
         if "optimizer" in self.net_params:
-            params = {k: v for k, v in params.items() if not k.startswith("optimizer")}
+            del params["optimizer__fused"]  # not every optimizer has it
         # skorch keeps the callbacks that it is given, and they keep state: copies, not the user's.
         params.update(copy.deepcopy(self.net_params))
         return StackedNet(module, head, **params).initialize()
