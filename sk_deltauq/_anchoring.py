@@ -9,6 +9,7 @@ import numpy as np
 from sk_deltauq._network import NetworkUQ, layer_sizes
 from sk_deltauq._random import Stream, numpy_rng
 from sk_deltauq._sklearn import Interval
+from sk_deltauq._skorch.rows import AnchoredBatches
 from sk_deltauq._torch.networks import AnchoredMLP, AnchoredModules
 from sk_deltauq._validation import scaled_tensor
 
@@ -20,6 +21,9 @@ class DeltaUQ(NetworkUQ):
         **NetworkUQ._parameter_constraints,
         "n_anchors": [Interval(Integral, 1, None, closed="left")],
     }
+
+    def _batches(self):
+        return AnchoredBatches
 
     def _make_module(self, n_features, n_outputs, generators):
         settings = {"embedding": self.embedding, "generators": generators}

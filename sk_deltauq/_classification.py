@@ -49,8 +49,8 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on with one epoch over the given rows, without early stopping.
 
-        The scales of X are those of the first call. The anchors are a random sample of all rows
-        that came so far.
+        The scales of X are those of the first call. Anchors, in a method that has them, are a
+        random sample of all rows that came so far.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
             The most probable label.
         y_std : ndarray of shape (n_samples,)
             Standard deviation of the logits over the components, averaged over the classes: the
-            paper's score for outliers. Only if `return_std` is True.
+            score for outliers of the Delta-UQ paper. Only if `return_std` is True.
         """
         proba, epistemic, *_ = self._summarise(X)
         labels = self.classes_[proba.argmax(axis=1)]
@@ -144,7 +144,7 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
             Arrays of shape (n_samples,):
 
             - `epistemic`: standard deviation of the logits over the components (eq. 6 of the
-              paper), averaged over the classes.
+              Delta-UQ paper), averaged over the classes.
             - `total`: entropy of `predict_proba`, in nats.
             - `aleatoric`: mean entropy of the components, in nats.
             - `mutual_information`: their difference, in nats: how much the components disagree

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
 import torch
 
 from sk_deltauq._anchoring import DeltaUQ
-from sk_deltauq._classification import ClassifierUQ, mean_logit_std
-from sk_deltauq._regression import RegressorUQ
-from sk_deltauq._sklearn import Interval, StrOptions
-from sk_deltauq._torch.heads import CategoricalHead, GaussianHead
+from sk_deltauq._classification import mean_logit_std
+from sk_deltauq._heads import CategoricalUQ, GaussianUQ
 
 
-class DeltaUQRegressor(RegressorUQ, DeltaUQ):
+class DeltaUQRegressor(GaussianUQ, DeltaUQ):
     """Regressor that says how sure it is: an anchored MLP, averaged over its anchors (Delta-UQ).
 
     The network sees each row `x` together with another training row, the anchor `c`, as
@@ -155,10 +151,8 @@ class DeltaUQRegressor(RegressorUQ, DeltaUQ):
 
     _parameter_constraints: dict = {
         **DeltaUQ._parameter_constraints,
-        "noise": [StrOptions({"heteroscedastic", "homoscedastic"}), None],
-        "nll_beta": [Interval(Real, 0, 1, closed="both")],
+        **GaussianUQ._parameter_constraints,
     }
-    _architecture_params = (*DeltaUQ._architecture_params, "noise")
 
     def __init__(
         self,
@@ -207,23 +201,8 @@ class DeltaUQRegressor(RegressorUQ, DeltaUQ):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _make_head(self):
-        return GaussianHead(
-            self.n_outputs_,
-            noise=self.noise,
-            nll_beta=self.nll_beta,
-            n_members=self.n_members,
-        )
 
-    def _fit_model(self, data, set_up, plan):
-        super()._fit_model(data, set_up, plan)
-        if self.noise == "homoscedastic":
-            scaled = self.net_.criterion_.noise_std().detach().cpu().double().numpy()
-            noise_std = self._in_units_of_y(scaled)
-            self.noise_std_ = float(noise_std) if self.n_outputs_ == 1 else noise_std
-
-
-class DeltaUQClassifier(ClassifierUQ, DeltaUQ):
+class DeltaUQClassifier(CategoricalUQ, DeltaUQ):
     """Classifier that says how sure it is: an anchored MLP, averaged over its anchors (Delta-UQ).
 
     The network sees each row `x` together with another training row, the anchor `c`, as
@@ -362,7 +341,7 @@ class DeltaUQClassifier(ClassifierUQ, DeltaUQ):
 
     _parameter_constraints: dict = {
         **DeltaUQ._parameter_constraints,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
+        **CategoricalUQ._parameter_constraints,
         "temper": ["boolean"],
     }
 
@@ -412,9 +391,6 @@ class DeltaUQClassifier(ClassifierUQ, DeltaUQ):
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
-
-    def _make_head(self):
-        return CategoricalHead(len(self.classes_))
 
     def _set_up(self, data, plan):
         training, net = super()._set_up(data, plan)

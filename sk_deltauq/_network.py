@@ -13,6 +13,8 @@ import torch
 from sk_deltauq._base import BaseUQ, FitData, FitPlan
 from sk_deltauq._random import Stream, torch_generators, torch_seeded
 from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._skorch.net import StackedNet
+from sk_deltauq._skorch.rows import Batches
 from sk_deltauq._skorch.training import Training, number_of_folds
 from sk_deltauq._torch.embeddings import EMBEDDINGS
 from sk_deltauq._torch.networks import ACTIVATIONS
@@ -44,6 +46,12 @@ class NetworkUQ(BaseUQ):
 
     # What shapes the network: it cannot change while training goes on from its weights.
     _architecture_params = ("hidden_layer_sizes", "activation", "embedding", "n_members", "module")
+
+    # How it trains: the net, and the mini-batches, `batches(rows, batch_size)`.
+    _net_class = StackedNet
+
+    def _batches(self):
+        return Batches
 
     @abstractmethod
     def _make_module(self, n_features: int, n_outputs: int, generators):
@@ -81,6 +89,8 @@ class NetworkUQ(BaseUQ):
             net_params=dict(self.net_params or {}),
             verbose=bool(self.verbose),
             name=type(self).__name__,
+            net_class=self._net_class,
+            batches=self._batches(),
         )
 
     def _set_up(self, data, plan):

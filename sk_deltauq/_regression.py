@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Bunch, gen_batches
@@ -23,6 +25,10 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
     """
 
     _target_checks = {"multi_output": True, "y_numeric": True}
+
+    # Subtracted from the number of components in the variance of their means: 1 is eq. 6 of the
+    # Delta-UQ paper, 0 the variance of the mixture, which the papers of other methods take.
+    _ddof = 1
 
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
@@ -53,8 +59,8 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
     def partial_fit(self, X, y, sample_weight=None):
         """Go on with one epoch over the given rows, without early stopping.
 
-        The scales of X and y are those of the first call. The anchors are a random sample of all
-        rows that came so far.
+        The scales of X and y are those of the first call. Anchors, in a method that has them, are
+        a random sample of all rows that came so far.
 
         Parameters
         ----------
@@ -96,7 +102,7 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         y_std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Standard deviation, in the units of `y`. Only if `return_std` is True.
         """
-        mean, epistemic_var, aleatoric_var = self._map_components(self._check_rows(X), _moments)
+        mean, epistemic_var, aleatoric_var = self._variances(X)
         y_mean = self._in_units_of_y(mean, self.y_scaler_.mean_)
         if not return_std:
             return y_mean
@@ -116,11 +122,12 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
             Standard deviations in the units of `y`, each of the shape of `y`:
 
             - `epistemic`: spread of the components' means, with `n_components - 1` in the
-              denominator (eq. 6 of the paper); what more data would reduce.
+              denominator for Delta-UQ (eq. 6 of its paper) and `n_components` for other methods;
+              what more data would reduce.
             - `aleatoric`: root of the mean noise variance; what no data would reduce.
             - `total`: root of the sum of both variances, as `predict(X, return_std=True)`.
         """
-        _, epistemic_var, aleatoric_var = self._map_components(self._check_rows(X), _moments)
+        _, epistemic_var, aleatoric_var = self._variances(X)
         return Bunch(
             epistemic=self._in_units_of_y(np.sqrt(epistemic_var)),
             aleatoric=self._in_units_of_y(np.sqrt(aleatoric_var)),
@@ -215,9 +222,14 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
             )
         return scaled_tensor(Y, self.y_scaler_), weights, None
 
+    def _variances(self, X):
+        """Mean, epistemic and aleatoric variance of rows, in scaled units."""
+        return self._map_components(self._check_rows(X), partial(_moments, ddof=self._ddof))
+
     def _dist(self, X):
         """The predictive distribution of checked rows."""
-        means, stds = self._map_components(X, _mixture_parameters)  # (sample, component, target)
+        # (sample, component, target)
+        means, stds = self._map_components(X, partial(_mixture_parameters, ddof=self._ddof))
         means = self._in_units_of_y(np.moveaxis(means, 1, 0), self.y_scaler_.mean_)
         stds = self._in_units_of_y(np.moveaxis(stds, 1, 0))
         if stds.any():
@@ -241,7 +253,7 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         return values[..., 0] if self.n_outputs_ == 1 else values
 
 
-def _moments(components):
+def _moments(components, *, ddof):
     """Mean, epistemic and aleatoric variance `(sample, target)` (eq. 6, law of total variance).
 
     Relative to the first component float32 is exact enough, and several times faster than float64.
@@ -249,11 +261,11 @@ def _moments(components):
     means, stds = components
     shifts = means - means[0]
     centre = shifts.mean(dim=0)
-    epistemic_var = (shifts - centre).square().sum(dim=0) / max(len(means) - 1, 1)
+    epistemic_var = (shifts - centre).square().sum(dim=0) / max(len(means) - ddof, 1)
     return means[0].double() + centre, epistemic_var, stds.square().mean(dim=0)
 
 
-def _mixture_parameters(components):
+def _mixture_parameters(components, *, ddof):
     """Means and stds `(sample, component, target)` of the predictive mixture.
 
     Eq. 6 divides by K - 1. Spreading the means by sqrt(K / (K - 1)) about their centre makes this
@@ -261,7 +273,7 @@ def _mixture_parameters(components):
     """
     means, stds = (part.double() for part in components)
     n_components = len(means)
-    if n_components > 1:
+    if ddof and n_components > 1:
         centre = means.mean(dim=0)
-        means = centre + (means - centre) * (n_components / (n_components - 1)) ** 0.5
+        means = centre + (means - centre) * (n_components / (n_components - ddof)) ** 0.5
     return means.transpose(0, 1), stds.transpose(0, 1)

@@ -21,7 +21,7 @@ LAYERS = [
     {"metrics", "_skorch"},
     {"_base"},
     {"_network", "_regression", "_classification"},
-    {"_anchoring"},
+    {"_anchoring", "_heads"},
     {"_deltauq", "baselines"},
     {"plotting", "optimize"},
     {"__init__"},

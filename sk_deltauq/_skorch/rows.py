@@ -48,15 +48,14 @@ class TrainingRows:
         )
 
 
-class AnchoredBatches:
-    """One epoch a pass: `((x, c), (y, weights))`, each sample with a random anchor of its own.
-
-    The anchors of an epoch are another permutation of the member's training rows. The paper
-    shuffles the mini-batch instead; drawing from all rows costs the same here, and the anchors are
-    then independent of the batch. Weighted rows are anchors in proportion to their weights.
+class Batches:
+    """One epoch a pass: `((x,), (y, weights))`, all with the samples last.
 
     An epoch is cut into mini-batches of equal size, up to one row, of at most `batch_size` rows: a
     last batch of a few rows would take a step as large as the others on far noisier gradients.
+
+    A subclass adds inputs to `x`. What it draws for a sample must come from the generator of the
+    member alone, so that a member meets the same numbers in a stack as it would by itself.
     """
 
     def __init__(self, rows: TrainingRows, batch_size: int):
@@ -65,35 +64,70 @@ class AnchoredBatches:
         n_batches = -(-n_rows // batch_size)
         bounds = np.linspace(0, n_rows, n_batches + 1).round().astype(int)
         self._bounds = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-        per_batch = n_members * batch_size * (2 * rows.x.shape[1] + rows.y.shape[1])
+        per_batch = n_members * batch_size * (self._input_width() + rows.y.shape[1])
         self._batches_per_gather = max(1, _GATHER_ELEMENTS // per_batch)
-        self._uniform = bool((rows.weights == rows.weights[0]).all())
+
+    # The hooks of a subclass
+
+    def _input_width(self) -> int:
+        """Number of floats that a sample brings with it, its target aside."""
+        return self.rows.x.shape[1]
+
+    def _draw_epoch(self):
+        """What is drawn once an epoch, for `_further_inputs`."""
+
+    def _further_inputs(self, drawn, start: int, stop: int) -> tuple[torch.Tensor, ...]:
+        """Inputs beside `x`, `(member, feature, sample)`, of the epoch's samples in this range."""
+        return ()
 
     def __iter__(self):
         rows, bounds = self.rows, self._bounds
-        order = torch.stack([t[p] for t, p in zip(rows.train, self._permutations(), strict=True)])
-        anchors = torch.stack([t[p] for t, p in zip(rows.train, self._anchors(), strict=True)])
+        order = self._pick(self._permutations())
+        drawn = self._draw_epoch()
         for i in range(0, len(bounds), self._batches_per_gather):
             block = bounds[i : i + self._batches_per_gather]
             start, stop = block[0][0], block[-1][1]
-            index, anchor_index = order[:, start:stop], anchors[:, start:stop]
+            index = order[:, start:stop]
             # (member, sample, feature) to (member, feature, sample): views, no copy
-            x, c, y = (
-                table[rows_of].transpose(1, 2)
-                for table, rows_of in (
-                    (rows.x, index),
-                    (rows.x, anchor_index),
-                    (rows.y, index),
-                )
-            )
+            x, y = (table[index].transpose(1, 2) for table in (rows.x, rows.y))
+            inputs = (x, *self._further_inputs(drawn, start, stop))
             weights = rows.weights[index]
             for first, last in block:
                 part = slice(first - start, last - start)
-                yield (x[..., part], c[..., part]), (y[..., part], weights[..., part])
+                yield (
+                    tuple(tensor[..., part] for tensor in inputs),
+                    (y[..., part], weights[..., part]),
+                )
+
+    def _pick(self, places) -> torch.Tensor:
+        """Row numbers `(member, sample)` at these places of each member's training rows."""
+        return torch.stack([t[p] for t, p in zip(self.rows.train, places, strict=True)])
 
     def _permutations(self):
         n_rows, device = self.rows.train.shape[1], self.rows.train.device
         return [torch.randperm(n_rows, generator=g).to(device) for g in self.rows.generators]
+
+
+class AnchoredBatches(Batches):
+    """One epoch a pass: `((x, c), (y, weights))`, each sample with a random anchor of its own.
+
+    The anchors of an epoch are another permutation of the member's training rows. The paper
+    shuffles the mini-batch instead; drawing from all rows costs the same here, and the anchors are
+    then independent of the batch. Weighted rows are anchors in proportion to their weights.
+    """
+
+    def __init__(self, rows: TrainingRows, batch_size: int):
+        super().__init__(rows, batch_size)
+        self._uniform = bool((rows.weights == rows.weights[0]).all())
+
+    def _input_width(self):
+        return 2 * self.rows.x.shape[1]
+
+    def _draw_epoch(self):
+        return self._pick(self._anchors())
+
+    def _further_inputs(self, drawn, start, stop):
+        return (self.rows.x[drawn[:, start:stop]].transpose(1, 2),)
 
     def _anchors(self):
         if self._uniform:

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from tqdm.auto import tqdm
 from sk_deltauq._random import Stream, numpy_rng, torch_generators
 from sk_deltauq._skorch.monitors import HeldOutMonitor, TrainingLossMonitor
 from sk_deltauq._skorch.net import StackedNet
-from sk_deltauq._skorch.rows import TrainingRows, deal_folds
+from sk_deltauq._skorch.rows import AnchoredBatches, TrainingRows, deal_folds
 from sk_deltauq._threads import one_thread
 
 # Below this the score of the held-out rows says nothing.
@@ -83,6 +84,10 @@ class Training:
         Most epochs.
     warn : bool
         Whether running into `max_iter` is worth a warning.
+    net_class : type
+        The net, or a subclass with another training step.
+    batches : callable
+        `batches(rows, batch_size)` iterates over the mini-batches of an epoch.
     """
 
     n_members: int
@@ -99,6 +104,8 @@ class Training:
     net_params: dict
     verbose: bool
     name: str
+    net_class: type[StackedNet] = StackedNet
+    batches: Callable = AnchoredBatches
 
     def rows(self, x, y, weights, *, labels=None, call: int = 0) -> TrainingRows:
         """Put the data on the device and deal out the rows (`call` tells later calls apart)."""
@@ -127,6 +134,7 @@ class Training:
             "lr": self.learning_rate_init,
             "max_epochs": self.max_iter,
             "batch_size": batch_size,
+            "iterator_train": self.batches,
             "device": self.device,
             "verbose": 0,
         }
@@ -140,7 +148,7 @@ class Training:
             del params["optimizer__fused"]  # not every optimizer has it
         # skorch keeps the callbacks that it is given, and they keep state: copies, not the user's.
         params.update(copy.deepcopy(self.net_params))
-        return StackedNet(module, head, **params).initialize()
+        return self.net_class(module, head, **params).initialize()
 
     def run(self, net: StackedNet, rows: TrainingRows):
         """Train the net; best weights restored. Returns the monitor, with its scores."""

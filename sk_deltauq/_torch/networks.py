@@ -1,8 +1,9 @@
-"""Anchored networks: our stacked MLP, and a wrapper for a user's own torch module.
+"""Networks: stacked MLPs, and wrappers for a user's own torch module, plain and anchored.
 
 Every network of the package has two ways in: `forward`, which takes what a mini-batch holds, and
-`components`, which takes rows alone and answers for every component. Here `forward(x, c)` pairs
-each sample with its own anchor, and `components(x)` with every anchor that the network keeps.
+`components`, which takes rows alone and answers for every component. Of an anchored network,
+`forward(x, c)` pairs each sample with its own anchor, and `components(x)` with every anchor that
+the network keeps; of a plain one, the members are the components.
 """
 
 from __future__ import annotations
@@ -49,8 +50,25 @@ class _Anchored(nn.Module):
         )
 
 
-class AnchoredMLP(_Anchored):
-    """M multilayer perceptrons on anchored inputs, as one module.
+class _Plain(nn.Module):
+    """What both networks without anchors share: the members are the components."""
+
+    @property
+    def n_components(self) -> int:
+        """Number of components: one a member."""
+        return self.n_members
+
+    def components(self, x: torch.Tensor, limit: int | None = None) -> torch.Tensor:
+        """Each sample through its member: `(member, output, 1, sample)`.
+
+        `x` is `(feature, sample)`, or `(member, feature, sample)` where each member has samples
+        of its own; a member is one component, so there is nothing to `limit`.
+        """
+        return self(x.expand(self.n_members, -1, -1)).unsqueeze(2)
+
+
+class _MLP(nn.Module):
+    """M multilayer perceptrons as one module.
 
     Parameters
     ----------
@@ -65,6 +83,8 @@ class AnchoredMLP(_Anchored):
         One a member: they draw the initial weights.
     """
 
+    first_layer = StackedLinear
+
     def __init__(
         self, n_features, n_outputs, *, hidden_layer_sizes, activation, embedding, generators
     ):
@@ -73,7 +93,7 @@ class AnchoredMLP(_Anchored):
         self.n_members = len(generators)
         self.embedding = EMBEDDINGS[embedding](n_features, generators)
         widths = [self.embedding.n_outputs, *hidden_layer_sizes, n_outputs]
-        self.first = AnchoredLinear(widths[0], widths[1], generators)
+        self.first = self.first_layer(widths[0], widths[1], generators)
         self.rest = nn.ModuleList(
             StackedLinear(n_in, n_out, generators) for n_in, n_out in pairwise(widths[1:])
         )
@@ -87,13 +107,30 @@ class AnchoredMLP(_Anchored):
         """Views of all that training changes in one member."""
         return [p.detach()[member] for p in self.parameters()]
 
-    def _after_first(self, h: torch.Tensor) -> torch.Tensor:
+    def _activate(self, h: torch.Tensor) -> torch.Tensor:
         activation = ACTIVATIONS[self.activation]
         if activation is torch.relu and torch.is_inference_mode_enabled():
             activation = torch.relu_  # no gradient needs what it overwrites
+        return activation(h)
+
+    def _after_first(self, h: torch.Tensor) -> torch.Tensor:
         for layer in self.rest:
-            h = layer(activation(h))
+            h = layer(self._activate(h))
         return h
+
+
+class PlainMLP(_MLP, _Plain):
+    """M multilayer perceptrons, as one module; the parameters are those of `_MLP`."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """`(member, feature, sample)` to `(member, output, sample)`."""
+        return self._after_first(self.first(self.embedding(x)))
+
+
+class AnchoredMLP(_MLP, _Anchored):
+    """M multilayer perceptrons on anchored inputs; the parameters are those of `_MLP`."""
+
+    first_layer = AnchoredLinear
 
     def forward(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         """`(member, feature, sample)` twice to `(member, output, sample)`."""
@@ -106,39 +143,41 @@ class AnchoredMLP(_Anchored):
         return out.view(self.n_members, -1, *h.shape[2:])
 
 
-class AnchoredModules(_Anchored):
-    """M copies of a user's own module, each fed `[c, x - c]` as rows (paper, eq. 6).
+class _Modules(nn.Module):
+    """M copies of a user's own module.
 
-    `factory(in_features, out_features)` is called once a member with the doubled input width.
+    `factory(in_features, out_features)` is called once a member; the input width is that of the
+    embedding, times the number of inputs that a subclass puts side by side.
     """
+
+    n_inputs = 1
 
     def __init__(self, n_features, n_outputs, *, factory, embedding, generators):
         super().__init__()
         self.embedding = EMBEDDINGS[embedding](n_features, generators)
         self.n_members, self.n_outputs = len(generators), n_outputs
-        width = 2 * self.embedding.n_outputs
+        self.in_features = self.n_inputs * self.embedding.n_outputs
         self.members = nn.ModuleList()
         for generator in generators:
             # A user's module draws its weights from torch's global state: seed it, and restore it.
             with torch.random.fork_rng():
                 torch.manual_seed(generator.initial_seed())
-                self.members.append(factory(width, n_outputs))
+                self.members.append(factory(self.in_features, n_outputs))
 
     @property
     def width(self) -> int:
         """A guess at the user's widest layer, from the largest of its parameters' sides."""
         sides = [max(p.shape) for p in self.members[0].parameters() if p.ndim]
-        return max([2 * self.embedding.n_outputs, *sides])
+        return max([self.in_features, *sides])
 
     def member_tensors(self, member: int) -> list[torch.Tensor]:
         """Views of all that training changes in one member, buffers included."""
         embedding = [p.detach()[member] for p in self.embedding.parameters()]
         return [*embedding, *self.members[member].state_dict().values()]
 
-    def forward(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-        """`(member, feature, sample)` twice to `(member, output, sample)`."""
-        x, c = self.embedding(x), self.embedding(c)
-        inputs = torch.cat([c, x - c], dim=1).transpose(1, 2)  # (member, sample, 2 feature)
+    def _outputs(self, inputs: torch.Tensor) -> torch.Tensor:
+        """`(member, feature, sample)` to `(member, output, sample)`."""
+        inputs = inputs.transpose(1, 2)  # (member, sample, feature), as a user's module has it
         outputs = [module(rows) for module, rows in zip(self.members, inputs, strict=True)]
         for out in outputs:
             expected = (inputs.shape[1], self.n_outputs)
@@ -149,6 +188,25 @@ class AnchoredModules(_Anchored):
                     "arguments of the factory, module(in_features, out_features)."
                 )
         return torch.stack(outputs).transpose(1, 2)
+
+
+class PlainModules(_Modules, _Plain):
+    """M copies of a user's own module, each fed the embedded rows as they are."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """`(member, feature, sample)` to `(member, output, sample)`."""
+        return self._outputs(self.embedding(x))
+
+
+class AnchoredModules(_Modules, _Anchored):
+    """M copies of a user's own module, each fed `[c, x - c]` as rows (paper, eq. 6)."""
+
+    n_inputs = 2
+
+    def forward(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+        """`(member, feature, sample)` twice to `(member, output, sample)`."""
+        x, c = self.embedding(x), self.embedding(c)
+        return self._outputs(torch.cat([c, x - c], dim=1))
 
     def _all_pairs(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         n_anchors, n_samples = c.shape[2], x.shape[2]
