@@ -1,6 +1,6 @@
 """scikit-learn estimators for tabular data that say how sure they are (Delta-UQ)."""
 
-from sk_deltauq import distributions, metrics
+from sk_deltauq import baselines, distributions, metrics
 from sk_deltauq._deltauq import DeltaUQClassifier, DeltaUQRegressor
 from sk_deltauq.distributions import CategoricalMixture, NormalMixture
 
@@ -11,6 +11,7 @@ __all__ = [
     "DeltaUQClassifier",
     "DeltaUQRegressor",
     "NormalMixture",
+    "baselines",
     "distributions",
     "metrics",
 ]

@@ -9,6 +9,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.validation import has_fit_parameter
 
 import sk_deltauq
+from sk_deltauq import baselines
 
 BY_CHANCE = (
     "A row of weight two is not the same as the row twice where mini-batches are drawn at random: "
@@ -17,16 +18,22 @@ BY_CHANCE = (
 NO_PARTIAL_FIT = "Its partial_fit refuses early_stopping=True: one call has no later epochs."
 
 PUBLIC_ESTIMATORS = [
-    getattr(sk_deltauq, name)
-    for name in sk_deltauq.__all__
-    if inspect.isclass(getattr(sk_deltauq, name))
-    and issubclass(getattr(sk_deltauq, name), BaseEstimator)
+    getattr(module, name)
+    for module in (sk_deltauq, baselines)
+    for name in module.__all__
+    if inspect.isclass(getattr(module, name)) and issubclass(getattr(module, name), BaseEstimator)
 ]
-TINY = {"hidden_layer_sizes": (32,), "max_iter": 10, "learning_rate_init": 0.05, "n_anchors": 5}
+TINY = {
+    "hidden_layer_sizes": (32,),
+    "max_iter": 10,
+    "learning_rate_init": 0.05,
+    "n_anchors": 5,
+    "n_masks": 5,
+}
 # An estimator gets those of these settings that it has a parameter for.
 VARIANTS = [
     {},
-    {"n_members": 3, "noise": None, "embedding": "periodic"},
+    {"n_members": 3, "noise": None, "embedding": "periodic", "adversarial_epsilon": 0.01},
     {"early_stopping": True, "temper": True, "noise": "homoscedastic", "validation_fraction": 0.5},
 ]
 
@@ -81,3 +88,6 @@ def test_an_expected_failure_is_one_that_scikit_learns_own_mlp_shares(estimator)
 
 def test_the_public_estimators_are_found():
     assert {sk_deltauq.DeltaUQClassifier, sk_deltauq.DeltaUQRegressor} <= set(PUBLIC_ESTIMATORS)
+    assert {baselines.DeepEnsembleClassifier, baselines.DeepEnsembleRegressor} <= set(
+        PUBLIC_ESTIMATORS
+    )

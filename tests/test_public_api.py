@@ -10,7 +10,7 @@ from numpydoc.docscrape import ClassDoc, FunctionDoc
 from numpydoc.validate import validate
 
 import sk_deltauq
-from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
+from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
 
 API_PAGE = Path(__file__).parents[1] / "docs" / "api.rst"
 
@@ -28,6 +28,15 @@ NOT_REQUIRED = {
 
 # Documented apart, because the score of a class is not that of a number.
 MEANT_DIFFERENTLY = {"validation_scores_"}
+
+PAIRS = [
+    (DeltaUQRegressor, DeltaUQClassifier),
+    *(
+        (getattr(baselines, name), getattr(baselines, name.replace("Regressor", "Classifier")))
+        for name in baselines.__all__
+        if name.endswith("Regressor")
+    ),
+]
 
 
 def public_modules():
@@ -115,14 +124,25 @@ def entries(doc, section):
 
 
 @pytest.mark.parametrize("section", ["Parameters", "Attributes"])
-def test_regressor_and_classifier_document_what_they_share_alike(section):
-    regressor, classifier = (
-        entries(ClassDoc(cls), section) for cls in (DeltaUQRegressor, DeltaUQClassifier)
-    )
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair[0].__name__)
+def test_regressor_and_classifier_document_what_they_share_alike(pair, section):
+    regressor, classifier = (entries(ClassDoc(cls), section) for cls in pair)
     shared = regressor.keys() & classifier.keys() - MEANT_DIFFERENTLY
     assert len(shared) > 3
     for name in shared:
         assert regressor[name] == classifier[name], name
+
+
+# Their text says what a method does with the parameter.
+TOLD_BY_METHOD = {"noise", "n_members", "embedding", "warm_start", "module", "random_state"}
+
+
+@pytest.mark.parametrize("pair", PAIRS[1:], ids=lambda pair: pair[0].__name__)
+def test_baselines_document_what_they_share_with_delta_uq_alike(pair):
+    for cls, reference in zip(pair, PAIRS[0], strict=True):
+        own, theirs = (entries(ClassDoc(c), "Parameters") for c in (cls, reference))
+        for name in own.keys() & theirs.keys() - TOLD_BY_METHOD:
+            assert own[name] == theirs[name], name
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "predict"])

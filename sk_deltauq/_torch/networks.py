@@ -53,6 +53,10 @@ class _Anchored(nn.Module):
 class _Plain(nn.Module):
     """What both networks without anchors share: the members are the components."""
 
+    def set_adversarial_step(self, step: torch.Tensor | None) -> None:
+        """Keep how far adversarial examples are from their samples, `(feature, 1)`, or None."""
+        self.register_buffer("adversarial_step", step)
+
     @property
     def n_components(self) -> int:
         """Number of components: one a member."""

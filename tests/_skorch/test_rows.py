@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._skorch.rows import AnchoredBatches, TrainingRows, deal_folds
+from sk_deltauq._skorch.rows import AnchoredBatches, Batches, TrainingRows, deal_folds
 
 
 def training_rows(n=23, n_members=2, weights=None, train=None, seed=0):
@@ -19,10 +19,10 @@ def training_rows(n=23, n_members=2, weights=None, train=None, seed=0):
     )
 
 
-def epoch(rows, batch_size):
+def epoch(rows, batch_size, batches=AnchoredBatches):
     return [
         tuple(part.numpy() for pair in batch for part in pair)
-        for batch in AnchoredBatches(rows, batch_size)
+        for batch in batches(rows, batch_size)
     ]
 
 
@@ -40,6 +40,20 @@ def test_an_epoch_meets_each_row_once_with_its_target_and_weight(batch_size):
         np.testing.assert_array_equal(y[0], -x[0])
         np.testing.assert_allclose(w, weights[x[0].astype(int)], rtol=1e-6)
         np.testing.assert_array_equal(c[1], c[0] + 0.5)
+
+
+@pytest.mark.parametrize("batch_size", [1, 5, 1000])
+def test_an_epoch_without_anchors_meets_each_row_once(batch_size):
+    batches = epoch(training_rows(), batch_size, Batches)
+    for member in range(2):
+        x, y, _ = (
+            np.concatenate([part[member] for part in parts], axis=-1)
+            for parts in zip(*batches, strict=True)
+        )
+        assert sorted(x[0]) == list(range(23))
+        np.testing.assert_array_equal(y[0], -x[0])
+    first, second = (epoch(training_rows(), 1000, kind)[0] for kind in (Batches, AnchoredBatches))
+    np.testing.assert_array_equal(first[0], second[0])  # one order, with anchors or without
 
 
 @pytest.mark.parametrize(("batch_size", "sizes"), [(4, [4, 4, 4, 4, 4, 3]), (22, [12, 11])])

@@ -2,7 +2,13 @@ import pytest
 import torch
 from torch import nn
 
-from sk_deltauq._torch.networks import ACTIVATIONS, AnchoredMLP, AnchoredModules
+from sk_deltauq._torch.networks import (
+    ACTIVATIONS,
+    AnchoredMLP,
+    AnchoredModules,
+    PlainMLP,
+    PlainModules,
+)
 
 M, D, P, N, K = 2, 3, 4, 5, 6
 
@@ -33,6 +39,19 @@ def tiled(network, x, c):
     """Every pair written out, as the authors' code does: the second route of `components`."""
     pairs = [network(x, c[:, :, k : k + 1].expand(-1, -1, x.shape[2])) for k in range(c.shape[2])]
     return torch.stack(pairs, dim=2)
+
+
+def plain_mlp(seeds=range(M), **changes):
+    settings = {"hidden_layer_sizes": (8, 7), "activation": "tanh", "embedding": None, **changes}
+    return PlainMLP(D, P, generators=generators(seeds), **settings).double()
+
+
+def plain_modules(seeds=range(M)):
+    def factory(n_in, n_out):
+        return nn.Sequential(nn.Linear(n_in, 6), nn.Tanh(), nn.Linear(6, n_out))
+
+    settings = {"factory": factory, "embedding": None, "generators": generators(seeds)}
+    return PlainModules(D, P, **settings).double()
 
 
 NETWORKS = {
@@ -88,13 +107,35 @@ def test_mlp_is_the_papers_network_on_the_concatenated_input(activation):
         torch.testing.assert_close(out[m].T, h, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("build", [plain_mlp, plain_modules])
+def test_the_components_of_a_plain_network_are_its_members(build):
+    network, x, own = build(), rows(D, N), rows(M, D, N, seed=1)
+    assert network.n_components == M
+    for m in range(M):
+        alone = build([m])
+        torch.testing.assert_close(network.components(x)[m, :, 0], alone(x[None])[0])
+        torch.testing.assert_close(network.components(own)[m, :, 0], alone(own[m : m + 1])[0])
+    assert network.components(own, limit=8).shape == (M, P, 1, N)
+
+
+def test_plain_mlp_is_a_chain_of_linear_layers():
+    network, x = plain_mlp(), rows(M, D, N)
+    for m in range(M):
+        h = x[m].T
+        for i, layer in enumerate([network.first, *network.rest]):
+            h = torch.tanh(h) if i else h
+            h = nn.functional.linear(h, layer.weight[m], layer.bias[m, :, 0])
+        torch.testing.assert_close(network(x)[m].T, h, rtol=1e-10, atol=1e-12)
+    assert network.width == 8
+
+
 def test_gradients_reach_the_input():
     network = mlp()
     network.set_anchors(rows(K, D, seed=1))
     assert torch.autograd.gradcheck(network.components, rows(D, N).requires_grad_())
 
 
-@pytest.mark.parametrize("build", [mlp, modules])
+@pytest.mark.parametrize("build", [mlp, modules, plain_mlp, plain_modules])
 def test_a_member_starts_the_same_alone_and_in_a_stack(build):
     stack = build()
     for m in range(M):

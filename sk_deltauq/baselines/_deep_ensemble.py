@@ -1,0 +1,426 @@
+"""Deep ensembles (Lakshminarayanan et al., 2017): networks from different initial weights."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import torch
+
+from sk_deltauq._heads import CategoricalUQ, GaussianUQ
+from sk_deltauq._network import NetworkUQ, layer_sizes
+from sk_deltauq._sklearn import Interval
+from sk_deltauq._skorch.adversarial import AdversarialNet
+from sk_deltauq._torch.networks import PlainMLP, PlainModules
+
+
+class _DeepEnsemble(NetworkUQ):
+    """Train members from different initial weights; each of them is a component."""
+
+    _parameter_constraints: dict = {
+        "adversarial_epsilon": [Interval(Real, 0, None, closed="left")],
+    }
+    _net_class = AdversarialNet
+
+    def _make_module(self, n_features, n_outputs, generators):
+        settings = {"embedding": self.embedding, "generators": generators}
+        if self.module is not None:
+            return PlainModules(n_features, n_outputs, factory=self.module, **settings)
+        return PlainMLP(
+            n_features,
+            n_outputs,
+            hidden_layer_sizes=layer_sizes(self.hidden_layer_sizes),
+            activation=self.activation,
+            **settings,
+        )
+
+    def _prepare_module(self, module, data, plan, call):
+        """Set the size of the adversarial step: a part of each feature's range in all rows so far.
+
+        The range is that of the standardised rows, so the units of X do not matter.
+        """
+        low, high = data.x.amin(dim=0), data.x.amax(dim=0)
+        if plan.resume and plan.partial:
+            low, high = (
+                torch.minimum(low, self._x_range_[0]),
+                torch.maximum(high, self._x_range_[1]),
+            )
+        self._x_range_ = low, high
+        step = None
+        if self.adversarial_epsilon:
+            step = (self.adversarial_epsilon * (high - low))[:, None].to(self.device)
+        module.set_adversarial_step(step)
+
+
+class DeepEnsembleRegressor(GaussianUQ, _DeepEnsemble):
+    """Deep ensemble: several networks from different initial weights, averaged.
+
+    Each network predicts a normal density, `N(mu_m(x), sigma_m(x)^2)`, trained by its likelihood
+    (eq. 1 of [1]_). The prediction is their equal-weight mixture, with mean
+    `mu = mean_m mu_m` and variance `mean_m(sigma_m^2 + mu_m^2) - mu^2` (section 2.4 of [1]_):
+    the mean noise variance is the aleatoric part, the variance of the means the epistemic one.
+
+    Rows and targets are standardised inside; all answers are in the units and shape of `y`.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(50, 50)
+        Number of units in each hidden layer.
+    activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    n_members : int, default=5
+        Number of networks, which are the components of a prediction. They start from different
+        initial weights, meet the rows in different orders, and are trained side by side as one
+        stacked module. With early stopping each leaves out another fold of the rows
+        (cross-fitting).
+    noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
+        Noise model: a variance that the network predicts for each row, one learnt variance for
+        each output, or none. With None the loss is the squared error and the standard deviation
+        is epistemic only: for targets without noise, such as a deterministic simulator.
+    nll_beta : float, default=0.5
+        Each row's negative log-likelihood is weighted by its predicted variance to this power
+        (beta-NLL, [2]_), between 0 (plain likelihood) and 1 (as hard on the mean as the squared
+        error). Not used with `noise=None`.
+    adversarial_epsilon : float, default=0.0
+        Size of the steps of adversarial training, as a fraction of each feature's range over the
+        training rows (the paper takes 0.01); 0 is training without. Each sample is then trained
+        on twice, as it is and moved by the fast gradient sign: every feature goes by this
+        fraction of its range in the direction that raises the sample's loss, and the two losses
+        are added. This smooths the predictive distribution about the training rows, and
+        doubles the time of a step.
+    embedding : {"sinusoidal", "periodic"} or None, default=None
+        Embedding of the standardised inputs: fixed sines and cosines in octaves, or sines and
+        cosines with learnt frequencies ([3]_). The inputs themselves are kept beside them.
+    alpha : float, default=0.0
+        Strength of the L2 penalty on the weights, divided by the batch size as in
+        `MLPRegressor`. Early stopping regularises already.
+    batch_size : int or "auto", default="auto"
+        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
+        number of rows, from 32 to 1024.
+    learning_rate_init : float, default=0.003
+        Step size of Adam.
+    max_iter : int, default=400
+        Most epochs, each a pass over the training rows.
+    tol : float, default=1e-4
+        An epoch counts as an improvement if the score (or, without early stopping, the training
+        loss) is better than the best one by more than this.
+    n_iter_no_change : int, default=40
+        Number of epochs in a row without an improvement after which training stops.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
+        were best on them, member by member. "auto" does so from 20 rows on (5 in a fold; with
+        more than four members, 5 rows a member), and holds out more than `validation_fraction`
+        where that would be fewer than 20 rows, up to a quarter. Below, too few rows are left for
+        a hold-out to mean anything: training runs on all rows until its loss no longer falls.
+    validation_fraction : float, default=0.1
+        Part of the rows that a member holds out, above 0 and at most 0.5; less where there are
+        more members than `1 / validation_fraction`.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights and scales of the last fit.
+    module : callable, default=None
+        Factory of a torch module to use in place of the multilayer perceptron:
+        `module(in_features, out_features)` is called once a member, and gets rows of the
+        (embedded) inputs. `hidden_layer_sizes` and `activation` are then not used.
+    net_params : dict, default=None
+        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
+        `{"callbacks": [...]}`.
+    device : str, default="cpu"
+        Torch device to train and predict on.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the mini-batches and the held-out rows. An int
+        gives the same model each time; torch's and NumPy's global generators are left alone.
+    verbose : bool or int, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of components of a prediction: the members.
+    n_iter_ : int
+        Number of epochs run.
+    loss_curve_ : list of float
+        Training loss of each epoch, mean over members.
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+        Mean log density (minus the squared error with `noise=None`) of the held-out
+        rows after each epoch; None without early stopping.
+    best_validation_score_ : float or ndarray of shape (n_members,), or None
+        The best of them.
+    noise_std_ : float or ndarray of shape (n_outputs,)
+        Standard deviation of the noise, in the units of `y`. Only with `noise="homoscedastic"`.
+    n_outputs_ : int
+        Number of outputs.
+    net_ : skorch.NeuralNet
+        The trained net; `net_.module_` is the torch module with all members.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where `X` had names that are all strings.
+
+    See Also
+    --------
+    DeepEnsembleClassifier : The same method for class labels.
+    sk_deltauq.DeltaUQRegressor : One network, and anchors as components.
+
+    Notes
+    -----
+    As in the paper the members differ in their initial weights and the order of the rows. Ours
+    differ in one thing more, the rows that each holds out to stop by; with
+    `early_stopping=False` all members train on all rows, as in the paper. The paper's loss is that
+    of `nll_beta=0`, and its adversarial training that of `adversarial_epsilon=0.01`.
+
+    References
+    ----------
+    .. [1] Lakshminarayanan, Pritzel, Blundell, "Simple and Scalable Predictive Uncertainty
+       Estimation using Deep Ensembles", NeurIPS 2017.
+    .. [2] Seitzer, Tavakoli, Antic, Martius, "On the Pitfalls of Heteroscedastic Uncertainty
+       Estimation with Probabilistic Neural Networks", ICLR 2022.
+    .. [3] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
+       Learning", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sk_deltauq.baselines import DeepEnsembleRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = DeepEnsembleRegressor(max_iter=20, random_state=0).fit(X_train, y_train)
+    >>> y_mean, y_std = model.predict(X_test, return_std=True)
+    >>> y_mean.shape, y_std.shape
+    ((111,), (111,))
+    >>> model.n_components_
+    5
+    """
+
+    _parameter_constraints: dict = {
+        **GaussianUQ._parameter_constraints,
+        **_DeepEnsemble._parameter_constraints,
+    }
+    _ddof = 0
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(50, 50),
+        activation="relu",
+        *,
+        n_members=5,
+        noise="heteroscedastic",
+        nll_beta=0.5,
+        adversarial_epsilon=0.0,
+        embedding=None,
+        alpha=0.0,
+        batch_size="auto",
+        learning_rate_init=3e-3,
+        max_iter=400,
+        tol=1e-4,
+        n_iter_no_change=40,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        warm_start=False,
+        module=None,
+        net_params=None,
+        device="cpu",
+        random_state=None,
+        verbose=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.n_members = n_members
+        self.noise = noise
+        self.nll_beta = nll_beta
+        self.adversarial_epsilon = adversarial_epsilon
+        self.embedding = embedding
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.module = module
+        self.net_params = net_params
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class DeepEnsembleClassifier(CategoricalUQ, _DeepEnsemble):
+    """Deep ensemble: several networks from different initial weights, averaged.
+
+    The prediction is the mean of the networks' probabilities, `p(y | x) = mean_m p_m(y | x)`
+    (section 2.4 of [1]_), each trained by its cross-entropy.
+
+    Rows are standardised inside.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(50, 50)
+        Number of units in each hidden layer.
+    activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    n_members : int, default=5
+        Number of networks, which are the components of a prediction. They start from different
+        initial weights, meet the rows in different orders, and are trained side by side as one
+        stacked module. With early stopping each leaves out another fold of the rows
+        (cross-fitting).
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
+        frequencies. None weighs all rows alike.
+    adversarial_epsilon : float, default=0.0
+        Size of the steps of adversarial training, as a fraction of each feature's range over the
+        training rows (the paper takes 0.01); 0 is training without. Each sample is then trained
+        on twice, as it is and moved by the fast gradient sign: every feature goes by this
+        fraction of its range in the direction that raises the sample's loss, and the two losses
+        are added. This smooths the predictive distribution about the training rows, and
+        doubles the time of a step.
+    embedding : {"sinusoidal", "periodic"} or None, default=None
+        Embedding of the standardised inputs: fixed sines and cosines in octaves, or sines and
+        cosines with learnt frequencies ([2]_). The inputs themselves are kept beside them.
+    alpha : float, default=0.0
+        Strength of the L2 penalty on the weights, divided by the batch size as in
+        `MLPRegressor`. Early stopping regularises already.
+    batch_size : int or "auto", default="auto"
+        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
+        number of rows, from 32 to 1024.
+    learning_rate_init : float, default=0.003
+        Step size of Adam.
+    max_iter : int, default=400
+        Most epochs, each a pass over the training rows.
+    tol : float, default=1e-4
+        An epoch counts as an improvement if the score (or, without early stopping, the training
+        loss) is better than the best one by more than this.
+    n_iter_no_change : int, default=40
+        Number of epochs in a row without an improvement after which training stops.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
+        were best on them, member by member. "auto" does so from 20 rows on (5 in a fold; with
+        more than four members, 5 rows a member), and holds out more than `validation_fraction`
+        where that would be fewer than 20 rows, up to a quarter. Below, too few rows are left for
+        a hold-out to mean anything: training runs on all rows until its loss no longer falls.
+    validation_fraction : float, default=0.1
+        Part of the rows that a member holds out, above 0 and at most 0.5; less where there are
+        more members than `1 / validation_fraction`.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights and scales of the last fit.
+    module : callable, default=None
+        Factory of a torch module to use in place of the multilayer perceptron:
+        `module(in_features, out_features)` is called once a member, and gets rows of the
+        (embedded) inputs. `hidden_layer_sizes` and `activation` are then not used.
+    net_params : dict, default=None
+        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
+        `{"callbacks": [...]}`.
+    device : str, default="cpu"
+        Torch device to train and predict on.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the mini-batches and the held-out rows. An int
+        gives the same model each time; torch's and NumPy's global generators are left alone.
+    verbose : bool or int, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of components of a prediction: the members.
+    n_iter_ : int
+        Number of epochs run.
+    loss_curve_ : list of float
+        Training loss of each epoch, mean over members.
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+        Mean log-likelihood of the held-out rows after each epoch; None without early
+        stopping.
+    best_validation_score_ : float or ndarray of shape (n_members,), or None
+        The best of them.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    net_ : skorch.NeuralNet
+        The trained net; `net_.module_` is the torch module with all members.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where `X` had names that are all strings.
+
+    See Also
+    --------
+    DeepEnsembleRegressor : The same method for real targets.
+    sk_deltauq.DeltaUQClassifier : One network, and anchors as components.
+
+    Notes
+    -----
+    As in the paper the members differ in their initial weights and the order of the rows. Ours
+    differ in one thing more, the rows that each holds out to stop by; with
+    `early_stopping=False` all members train on all rows, as in the paper. The paper's adversarial
+    training is that of `adversarial_epsilon=0.01`.
+
+    References
+    ----------
+    .. [1] Lakshminarayanan, Pritzel, Blundell, "Simple and Scalable Predictive Uncertainty
+       Estimation using Deep Ensembles", NeurIPS 2017.
+    .. [2] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
+       Learning", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sk_deltauq.baselines import DeepEnsembleClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = DeepEnsembleClassifier(max_iter=20, random_state=0).fit(X_train, y_train)
+    >>> model.predict_proba(X_test).shape
+    (38, 3)
+    >>> sorted(model.predict_uncertainty(X_test))
+    ['aleatoric', 'epistemic', 'mutual_information', 'total']
+    """
+
+    _parameter_constraints: dict = {
+        **CategoricalUQ._parameter_constraints,
+        **_DeepEnsemble._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(50, 50),
+        activation="relu",
+        *,
+        n_members=5,
+        class_weight=None,
+        adversarial_epsilon=0.0,
+        embedding=None,
+        alpha=0.0,
+        batch_size="auto",
+        learning_rate_init=3e-3,
+        max_iter=400,
+        tol=1e-4,
+        n_iter_no_change=40,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        warm_start=False,
+        module=None,
+        net_params=None,
+        device="cpu",
+        random_state=None,
+        verbose=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.n_members = n_members
+        self.class_weight = class_weight
+        self.adversarial_epsilon = adversarial_epsilon
+        self.embedding = embedding
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.module = module
+        self.net_params = net_params
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose

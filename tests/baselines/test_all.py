@@ -1,0 +1,228 @@
+"""What every baseline has in common with the main estimators."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone, is_regressor
+from sklearn.utils._param_validation import InvalidParameterError
+
+from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
+from tests._helpers import assert_same_answers
+
+# Parameters that a baseline has none of, or has besides those of Delta-UQ.
+DIFFERENT = {
+    "DeepEnsemble": ({"n_anchors", "temper"}, {"adversarial_epsilon"}),
+}
+SMALL = {
+    "hidden_layer_sizes": (32,),
+    "n_members": 2,
+    "n_masks": 7,
+    "max_iter": 4,
+    "random_state": 0,
+}
+EXTRAS = {"DeepEnsemble": {"adversarial_epsilon": 0.02}}
+REGRESSORS = [name for name in baselines.__all__ if name.endswith("Regressor")]
+
+
+@pytest.fixture(params=baselines.__all__)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def method(name):
+    return name.removesuffix("Regressor").removesuffix("Classifier")
+
+
+@pytest.fixture
+def make(name, method):
+    """A factory of the baseline, small, with what is special to it switched on."""
+
+    def make(**params):
+        cls = getattr(baselines, name)
+        own = inspect.signature(cls).parameters
+        settings = {k: v for k, v in SMALL.items() if k in own} | EXTRAS[method]
+        return cls(**{**settings, **params})
+
+    return make
+
+
+@pytest.fixture
+def data(name, regression_data, classification_data):
+    return regression_data if name.endswith("Regressor") else classification_data
+
+
+def answers(model, X):
+    """All that a fitted model says about X, by method."""
+    found = {f"uncertainty.{k}": v for k, v in model.predict_uncertainty(X).items()}
+    found["predict"], found["std"] = model.predict(X, return_std=True)
+    if is_regressor(model):
+        found["interval"] = model.predict_interval(X)
+        found["quantiles"] = model.predict_quantiles(X, [0.1, 0.5, 0.9])
+    else:
+        found["proba"] = model.predict_proba(X)
+        found["log_proba"] = model.predict_log_proba(X)
+    return found
+
+
+def reference(name):
+    return DeltaUQRegressor if name.endswith("Regressor") else DeltaUQClassifier
+
+
+def test_parameters_are_those_of_delta_uq(name, method):
+    cls = getattr(baselines, name)
+    own, theirs = (inspect.signature(c).parameters for c in (cls, reference(name)))
+    without, with_own = DIFFERENT[method]
+    assert theirs.keys() - own.keys() == without & theirs.keys()
+    assert own.keys() - theirs.keys() == with_own
+    for parameter in (own.keys() & theirs.keys()) - {"n_members"}:
+        assert own[parameter].default == theirs[parameter].default, parameter
+        assert own[parameter].kind == theirs[parameter].kind, parameter
+    assert own.keys() == cls._parameter_constraints.keys()
+
+
+def test_public_methods_are_those_of_delta_uq(name):
+    def public(cls):
+        return {n for n, _ in inspect.getmembers(cls, inspect.isroutine) if n[0] != "_"}
+
+    assert public(getattr(baselines, name)) == public(reference(name))
+
+
+@pytest.mark.parametrize("early_stopping", [True, False])
+def test_one_seed_gives_one_model_bit_for_bit(make, data, early_stopping):
+    X, y = data
+    found = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        found.append(answers(make(early_stopping=early_stopping).fit(X, y), X))
+    assert_same_answers(*found)
+    other = answers(make(early_stopping=early_stopping, random_state=1).fit(X, y), X)
+    assert not np.allclose(found[0]["std"], other["std"], rtol=1e-3)
+
+
+@pytest.mark.usefixtures("global_state_is_kept")
+def test_global_state_is_kept(make, data):
+    X, y = data
+    model = make().fit(X, y)
+    answers(model, X)
+    model.partial_fit(X, y)
+
+
+def test_fit_works_where_gradients_are_off(make, data):
+    X, y = data
+    expected = answers(make().fit(X, y), X)
+    with torch.no_grad():
+        found = answers(make().fit(X, y), X)
+    assert_same_answers(found, expected)
+
+
+@pytest.mark.parametrize("params", [{}, {"embedding": "periodic", "hidden_layer_sizes": (32, 32)}])
+def test_a_row_has_the_same_answer_whatever_rows_come_with_it(make, data, params):
+    X, y = data
+    model = make(**params).fit(X, y)
+    many = np.random.default_rng(1).normal(size=(1700, X.shape[1]))
+    together = answers(model, many)
+    for rows in ([0], [1699], [5, 3, 3], slice(None, None, -1), slice(0, 257)):
+        apart = answers(model, many[rows])
+        assert_same_answers({k: v[rows] for k, v in together.items()}, apart)
+
+
+def test_predict_is_pure_and_survives_pickling_and_cloning(make, data):
+    X, y = data
+    model = make().fit(X, y)
+    expected = answers(model, X)
+    assert_same_answers(answers(model, X), expected)
+    assert_same_answers(answers(pickle.loads(pickle.dumps(model)), X), expected)
+    assert_same_answers(answers(clone(model).fit(X, y), X), expected)
+
+
+def test_partial_fit_goes_on_and_is_reproducible(make, data):
+    X, y = data
+    found = []
+    for _ in range(2):
+        model = make()
+        for call in range(3):
+            model.partial_fit(X, y)
+            assert model.n_iter_ == call + 1
+        found.append(answers(model, X))
+    assert_same_answers(*found)
+    assert len(model.loss_curve_) == 3
+    assert model.loss_curve_[2] < model.loss_curve_[0]
+
+
+def test_warm_start_goes_on_from_the_last_weights(make, data):
+    X, y = data
+    model = make(warm_start=True, early_stopping=False, max_iter=30, learning_rate_init=0.01)
+    first = model.fit(X, y).loss_curve_
+    second = model.fit(X, y).loss_curve_
+    assert second[0] < np.mean(first)
+    model.set_params(hidden_layer_sizes=(5,))
+    with pytest.raises(ValueError, match="another hidden_layer_sizes"):
+        model.fit(X, y)
+
+
+def test_members_stop_early_each_by_a_fold_of_its_own(make, data):
+    X, y = data
+    model = make(early_stopping=True, max_iter=20).fit(X, y)
+    assert model.validation_scores_.shape == (model.n_iter_, 2)
+    np.testing.assert_allclose(model.best_validation_score_, model.validation_scores_.max(axis=0))
+
+
+def test_a_row_of_weight_zero_is_as_good_as_absent(make, data):
+    X, y = data
+    weights = np.where(np.arange(len(X)) % 3 == 0, 0.0, 1.0)
+    present = weights > 0
+    weighted = make().fit(X, y, sample_weight=weights)
+    without = make().fit(X[present], y[present])
+    assert_same_answers(answers(weighted, X), answers(without, X))
+
+
+@pytest.mark.parametrize("name", REGRESSORS, indirect=True)
+def test_several_outputs(make, regression_data):
+    X, y = regression_data
+    Y = np.column_stack([y, -1e3 * y])
+    model = make().fit(X, Y)
+    mean, std = model.predict(X, return_std=True)
+    assert mean.shape == std.shape == Y.shape
+    assert model.predict_quantiles(X, [0.1, 0.9]).shape == (*Y.shape, 2)
+    assert model.sample_y(X, 3, random_state=0).shape == (*Y.shape, 3)
+
+
+@pytest.mark.parametrize("name", REGRESSORS, indirect=True)
+@pytest.mark.parametrize("noise", ["homoscedastic", "heteroscedastic", None])
+def test_noise_heads(make, regression_data, noise):
+    X, y = regression_data
+    model = make(noise=noise).fit(X, y)
+    parts = model.predict_uncertainty(X)
+    assert (parts.epistemic > 0).all()
+    assert (parts.aleatoric > 0).all() == (noise is not None)
+    assert hasattr(model, "noise_std_") == (noise == "homoscedastic")
+    np.testing.assert_allclose(parts.total, np.hypot(parts.epistemic, parts.aleatoric), rtol=1e-9)
+    dist = model.predict_dist(X)
+    np.testing.assert_allclose(dist.std, parts.total, rtol=1e-5)
+    np.testing.assert_allclose(dist.epistemic, parts.epistemic, rtol=1e-3)
+
+
+MISTAKES = {
+    "DeepEnsemble": {"adversarial_epsilon": [-0.1, "0.1", None], "n_members": [0, 2.5]},
+}
+
+
+def test_a_mistake_gets_scikit_learns_message(make, data, method):
+    for parameter, values in MISTAKES[method].items():
+        for value in values:
+            model = make(**{parameter: value})
+            with pytest.raises(InvalidParameterError, match=f"The '{parameter}' parameter of"):
+                model.fit(*data)
+            assert not hasattr(model, "net_")
+
+
+def test_divergence_is_an_error_and_leaves_nothing_half_fitted(make, data):
+    model = make(learning_rate_init=3e38, max_iter=20)
+    before = vars(model).copy()
+    with pytest.raises(ValueError, match="Training diverged"):
+        model.fit(*data)
+    assert vars(model) == before
