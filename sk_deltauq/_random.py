@@ -22,6 +22,7 @@ class Stream(IntEnum):
     ANCHORS = 2
     FOLDS = 3
     MODULE = 4
+    MASKS = 5
 
 
 def draw_seed(random_state) -> int:

@@ -88,6 +88,4 @@ def test_an_expected_failure_is_one_that_scikit_learns_own_mlp_shares(estimator)
 
 def test_the_public_estimators_are_found():
     assert {sk_deltauq.DeltaUQClassifier, sk_deltauq.DeltaUQRegressor} <= set(PUBLIC_ESTIMATORS)
-    assert {baselines.DeepEnsembleClassifier, baselines.DeepEnsembleRegressor} <= set(
-        PUBLIC_ESTIMATORS
-    )
+    assert {getattr(baselines, name) for name in baselines.__all__} <= set(PUBLIC_ESTIMATORS)

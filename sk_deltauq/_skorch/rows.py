@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from sk_deltauq._torch.layers import dropout_masks
+
 # Rows are gathered for many mini-batches at a time (one call instead of one a batch), but not for
 # a whole epoch, which would hold a second and a third copy of a large training set.
 _GATHER_ELEMENTS = 2**20
@@ -139,6 +141,25 @@ class AnchoredBatches(Batches):
             picked = torch.searchsorted(cumulative, draws * cumulative[-1])
             anchors.append(picked.clamp_(max=len(train) - 1).to(train.device))
         return anchors
+
+
+class MaskedBatches(Batches):
+    """One epoch a pass: `((x, masks), (y, weights))`, each sample with a dropout mask of its own.
+
+    The masks are `(member, unit, sample)`, for `n_units` hidden units dropped with probability
+    `rate`.
+    """
+
+    def __init__(self, rows: TrainingRows, batch_size: int, *, n_units: int, rate: float):
+        self._n_units, self._rate = n_units, rate
+        super().__init__(rows, batch_size)
+
+    def _input_width(self):
+        return self.rows.x.shape[1] + self._n_units
+
+    def _further_inputs(self, drawn, start, stop):
+        masks = dropout_masks(stop - start, self._n_units, self._rate, self.rows.generators)
+        return (masks.to(self.rows.x.device),)
 
 
 def deal_folds(rng: np.random.Generator, n_rows: int, n_folds: int, n_members: int, labels=None):

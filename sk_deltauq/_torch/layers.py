@@ -18,6 +18,16 @@ def _uniform(shape, bound: float, generators) -> torch.Tensor:
     return (2 * torch.stack(draws) - 1) * bound
 
 
+def dropout_masks(n_masks: int, n_units: int, rate: float, generators) -> torch.Tensor:
+    """Draw `(member, unit, mask)`: zero with probability `rate`, otherwise `1 / (1 - rate)`.
+
+    They are drawn mask by mask, so a longer series begins with the shorter one.
+    """
+    draws = [torch.rand((n_masks, n_units), generator=g, dtype=torch.float32) for g in generators]
+    kept = torch.stack(draws) >= rate
+    return (kept.float() / (1 - rate)).transpose(1, 2)
+
+
 class StackedLinear(nn.Module):
     """A linear layer a member: `(member, in, sample)` to `(member, out, sample)`.
 

@@ -131,6 +131,53 @@ class PlainMLP(_MLP, _Plain):
         return self._after_first(self.first(self.embedding(x)))
 
 
+class DropoutMLP(_MLP):
+    """M multilayer perceptrons whose hidden units are multiplied by dropout masks.
+
+    A mask has one factor for each hidden unit, layer after layer. `forward(x, masks)` gives each
+    sample a mask of its own, and `components(x)` every mask that the network keeps. The
+    parameters are those of `_MLP`.
+    """
+
+    @property
+    def n_units(self) -> int:
+        """Number of hidden units, in all layers."""
+        return sum(self._hidden_widths())
+
+    @property
+    def n_components(self) -> int:
+        """Number of components: pairs of a member and a mask."""
+        return self.n_members * self.masks.shape[2]
+
+    def set_masks(self, masks: torch.Tensor) -> None:
+        """Keep masks `(member, unit, mask)` to predict with."""
+        self.register_buffer("masks", masks)
+
+    def forward(self, x: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+        """`(member, feature, sample)`, `(member, unit, sample)` to `(member, output, sample)`."""
+        return self._masked(x, masks.unsqueeze(2)).squeeze(2)
+
+    def components(self, x: torch.Tensor, limit: int | None = None) -> torch.Tensor:
+        """Each sample with every mask: `(member, output, mask, sample)`.
+
+        `x` is `(feature, sample)`, or `(member, feature, sample)` where each member has samples
+        of its own; `limit` keeps only so many masks.
+        """
+        masks = self.masks[:, :, :limit].unsqueeze(3)
+        return self._masked(x.expand(self.n_members, -1, -1), masks)
+
+    def _hidden_widths(self) -> list[int]:
+        return [layer.weight.shape[2] for layer in self.rest]
+
+    def _masked(self, x: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+        """Masks `(member, unit, mask or 1, sample or 1)` to `(member, output, mask, sample)`."""
+        h = self.first(self.embedding(x)).unsqueeze(2)  # the same before all masks
+        for layer, mask in zip(self.rest, masks.split(self._hidden_widths(), dim=1), strict=True):
+            h = self._activate(h) * mask  # (member, unit, mask, sample)
+            h = layer(h.flatten(2)).unflatten(2, h.shape[2:])
+        return h
+
+
 class AnchoredMLP(_MLP, _Anchored):
     """M multilayer perceptrons on anchored inputs; the parameters are those of `_MLP`."""
 

@@ -1,5 +1,11 @@
 """Other methods with the same interface: what Delta-UQ is measured against."""
 
 from sk_deltauq.baselines._deep_ensemble import DeepEnsembleClassifier, DeepEnsembleRegressor
+from sk_deltauq.baselines._mc_dropout import MCDropoutClassifier, MCDropoutRegressor
 
-__all__ = ["DeepEnsembleClassifier", "DeepEnsembleRegressor"]
+__all__ = [
+    "DeepEnsembleClassifier",
+    "DeepEnsembleRegressor",
+    "MCDropoutClassifier",
+    "MCDropoutRegressor",
+]

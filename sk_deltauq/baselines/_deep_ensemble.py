@@ -159,6 +159,7 @@ class DeepEnsembleRegressor(GaussianUQ, _DeepEnsemble):
     See Also
     --------
     DeepEnsembleClassifier : The same method for class labels.
+    MCDropoutRegressor : One network, and dropout masks as components.
     sk_deltauq.DeltaUQRegressor : One network, and anchors as components.
 
     Notes
@@ -345,6 +346,7 @@ class DeepEnsembleClassifier(CategoricalUQ, _DeepEnsemble):
     See Also
     --------
     DeepEnsembleRegressor : The same method for real targets.
+    MCDropoutClassifier : One network, and dropout masks as components.
     sk_deltauq.DeltaUQClassifier : One network, and anchors as components.
 
     Notes

@@ -1,8 +1,16 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._skorch.rows import AnchoredBatches, Batches, TrainingRows, deal_folds
+from sk_deltauq._skorch.rows import (
+    AnchoredBatches,
+    Batches,
+    MaskedBatches,
+    TrainingRows,
+    deal_folds,
+)
 
 
 def training_rows(n=23, n_members=2, weights=None, train=None, seed=0):
@@ -102,10 +110,13 @@ def test_rows_and_anchors_come_from_the_members_own_part():
         assert set(x[member, 0]) == set(c[member, 0]) == set(train[member])
 
 
-def test_many_gathers_are_one_gather(monkeypatch):
-    whole = epoch(training_rows(), 3)
+@pytest.mark.parametrize(
+    "batches", [Batches, AnchoredBatches, partial(MaskedBatches, n_units=7, rate=0.5)]
+)
+def test_many_gathers_are_one_gather(monkeypatch, batches):
+    whole = epoch(training_rows(), 3, batches)
     monkeypatch.setattr("sk_deltauq._skorch.rows._GATHER_ELEMENTS", 40)
-    for a, b in zip(whole, epoch(training_rows(), 3), strict=True):
+    for a, b in zip(whole, epoch(training_rows(), 3, batches), strict=True):
         for part_a, part_b in zip(a, b, strict=True):
             np.testing.assert_array_equal(part_a, part_b)
 

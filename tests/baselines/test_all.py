@@ -15,6 +15,7 @@ from tests._helpers import assert_same_answers
 # Parameters that a baseline has none of, or has besides those of Delta-UQ.
 DIFFERENT = {
     "DeepEnsemble": ({"n_anchors", "temper"}, {"adversarial_epsilon"}),
+    "MCDropout": ({"n_anchors", "temper", "module"}, {"dropout", "n_masks"}),
 }
 SMALL = {
     "hidden_layer_sizes": (32,),
@@ -23,7 +24,7 @@ SMALL = {
     "max_iter": 4,
     "random_state": 0,
 }
-EXTRAS = {"DeepEnsemble": {"adversarial_epsilon": 0.02}}
+EXTRAS = {"DeepEnsemble": {"adversarial_epsilon": 0.02}, "MCDropout": {"dropout": 0.2}}
 REGRESSORS = [name for name in baselines.__all__ if name.endswith("Regressor")]
 
 
@@ -208,6 +209,7 @@ def test_noise_heads(make, regression_data, noise):
 
 MISTAKES = {
     "DeepEnsemble": {"adversarial_epsilon": [-0.1, "0.1", None], "n_members": [0, 2.5]},
+    "MCDropout": {"dropout": [-0.1, 1, "auto", None], "n_masks": [0, 2.5, None]},
 }
 
 

@@ -1,0 +1,427 @@
+"""MC dropout (Gal and Ghahramani, 2016): one network, with many dropout masks."""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Integral, Real
+
+from sk_deltauq._heads import CategoricalUQ, GaussianUQ
+from sk_deltauq._network import NetworkUQ, layer_sizes
+from sk_deltauq._random import Stream, torch_generators
+from sk_deltauq._sklearn import Interval
+from sk_deltauq._skorch.rows import MaskedBatches
+from sk_deltauq._torch.layers import dropout_masks
+from sk_deltauq._torch.networks import DropoutMLP
+
+
+class _MCDropout(NetworkUQ):
+    """Train with a new dropout mask for every sample; predict with all of the masks kept."""
+
+    _parameter_constraints: dict = {
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "n_masks": [Interval(Integral, 1, None, closed="left")],
+    }
+    # The masks act between our own layers, and a user's module has none of those.
+    module = None
+
+    def _batches(self):
+        n_units = sum(layer_sizes(self.hidden_layer_sizes))
+        return partial(MaskedBatches, n_units=n_units, rate=self.dropout)
+
+    def _make_module(self, n_features, n_outputs, generators):
+        sizes = layer_sizes(self.hidden_layer_sizes)
+        if not sizes:
+            raise ValueError(
+                "hidden_layer_sizes must name at least one hidden layer, since dropout acts on "
+                "hidden units, got (). Give it a size, such as (50,)."
+            )
+        return DropoutMLP(
+            n_features,
+            n_outputs,
+            hidden_layer_sizes=sizes,
+            activation=self.activation,
+            embedding=self.embedding,
+            generators=generators,
+        )
+
+    def _prepare_module(self, module, data, plan, call):
+        """Draw the masks to predict with; the same ones whenever training goes on."""
+        generators = torch_generators(self.seed_, Stream.MASKS, range(self.n_members))
+        masks = dropout_masks(self.n_masks, module.n_units, self.dropout, generators)
+        module.set_masks(masks.to(self.device))
+        self.masks_ = masks.transpose(1, 2).numpy() > 0  # (member, mask, unit)
+
+
+class MCDropoutRegressor(GaussianUQ, _MCDropout):
+    """MC dropout: one network, averaged over dropout masks.
+
+    Dropout stays on at prediction. A forward pass with one mask is a draw from an approximate
+    posterior of the network, and the prediction is the equal-weight mixture over `n_masks` of
+    them: its mean is that of the passes (eq. 6 of [1]_), their variance is the epistemic part,
+    and the mean noise variance the aleatoric one.
+
+    Rows and targets are standardised inside; all answers are in the units and shape of `y`.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(50, 50)
+        Number of units in each hidden layer.
+    activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    dropout : float, default=0.05
+        Probability that a hidden unit is dropped, at least 0 and below 1, the same in all hidden
+        layers. The units that are kept count `1 / (1 - dropout)` times. Inputs are not dropped.
+        The larger it is, the larger the epistemic uncertainty.
+    n_masks : int, default=50
+        Number of dropout masks drawn in `fit` and kept. Each prediction is a mean over all of
+        them: the stochastic forward passes of the paper.
+    n_members : int, default=1
+        Number of networks, trained side by side as one stacked module. With early stopping each
+        leaves out another fold of the rows (cross-fitting). The components of a prediction are
+        all pairs of a member and a mask.
+    noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
+        Noise model: a variance that the network predicts for each row, one learnt variance for
+        each output, or none. With None the loss is the squared error and the standard deviation
+        is epistemic only: for targets without noise, such as a deterministic simulator.
+    nll_beta : float, default=0.5
+        Each row's negative log-likelihood is weighted by its predicted variance to this power
+        (beta-NLL, [2]_), between 0 (plain likelihood) and 1 (as hard on the mean as the squared
+        error). Not used with `noise=None`.
+    embedding : {"sinusoidal", "periodic"} or None, default=None
+        Embedding of the standardised inputs: fixed sines and cosines in octaves, or sines and
+        cosines with learnt frequencies ([3]_). The inputs themselves are kept beside them.
+    alpha : float, default=0.0
+        Strength of the L2 penalty on the weights, divided by the batch size as in
+        `MLPRegressor`. Early stopping regularises already.
+    batch_size : int or "auto", default="auto"
+        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
+        number of rows, from 32 to 1024.
+    learning_rate_init : float, default=0.003
+        Step size of Adam.
+    max_iter : int, default=400
+        Most epochs, each a pass over the training rows.
+    tol : float, default=1e-4
+        An epoch counts as an improvement if the score (or, without early stopping, the training
+        loss) is better than the best one by more than this.
+    n_iter_no_change : int, default=40
+        Number of epochs in a row without an improvement after which training stops.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
+        were best on them, member by member. "auto" does so from 20 rows on (5 in a fold; with
+        more than four members, 5 rows a member), and holds out more than `validation_fraction`
+        where that would be fewer than 20 rows, up to a quarter. Below, too few rows are left for
+        a hold-out to mean anything: training runs on all rows until its loss no longer falls.
+    validation_fraction : float, default=0.1
+        Part of the rows that a member holds out, above 0 and at most 0.5; less where there are
+        more members than `1 / validation_fraction`.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights and scales of the last fit.
+    net_params : dict, default=None
+        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
+        `{"callbacks": [...]}`.
+    device : str, default="cpu"
+        Torch device to train and predict on.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the mini-batches, the masks and the held-out rows. An int
+        gives the same model each time; torch's and NumPy's global generators are left alone.
+    verbose : bool or int, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    masks_ : ndarray of bool of shape (n_members, n_masks, n_units)
+        Which of the hidden units each mask keeps, layer after layer.
+    n_components_ : int
+        Number of components of a prediction: members times masks.
+    n_iter_ : int
+        Number of epochs run.
+    loss_curve_ : list of float
+        Training loss of each epoch, mean over members.
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+        Mean log density (minus the squared error with `noise=None`) of the held-out
+        rows after each epoch; None without early stopping.
+    best_validation_score_ : float or ndarray of shape (n_members,), or None
+        The best of them.
+    noise_std_ : float or ndarray of shape (n_outputs,)
+        Standard deviation of the noise, in the units of `y`. Only with `noise="homoscedastic"`.
+    n_outputs_ : int
+        Number of outputs.
+    net_ : skorch.NeuralNet
+        The trained net; `net_.module_` is the torch module with all members.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where `X` had names that are all strings.
+
+    See Also
+    --------
+    MCDropoutClassifier : The same method for class labels.
+    DeepEnsembleRegressor : Several networks from different initial weights.
+    sk_deltauq.DeltaUQRegressor : One network, and anchors as components.
+
+    Notes
+    -----
+    The masks are drawn once, in `fit`, so that predictions are repeatable, and the same for all
+    rows, so that each component is one function of `x`. In training every sample has a new mask
+    in every epoch. The paper has one noise level for all rows, chosen by cross-validation: that
+    is `noise="homoscedastic"`, where it is learnt. It also drops inputs.
+
+    References
+    ----------
+    .. [1] Gal, Ghahramani, "Dropout as a Bayesian Approximation: Representing Model Uncertainty in
+       Deep Learning", ICML 2016.
+    .. [2] Seitzer, Tavakoli, Antic, Martius, "On the Pitfalls of Heteroscedastic Uncertainty
+       Estimation with Probabilistic Neural Networks", ICLR 2022.
+    .. [3] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
+       Learning", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sk_deltauq.baselines import MCDropoutRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = MCDropoutRegressor(max_iter=20, random_state=0).fit(X_train, y_train)
+    >>> y_mean, y_std = model.predict(X_test, return_std=True)
+    >>> y_mean.shape, y_std.shape
+    ((111,), (111,))
+    >>> model.n_components_
+    50
+    """
+
+    _parameter_constraints: dict = {
+        **GaussianUQ._parameter_constraints,
+        **_MCDropout._parameter_constraints,
+    }
+    del _parameter_constraints["module"]
+    _architecture_params = (*GaussianUQ._architecture_params, "dropout")
+    _ddof = 0
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(50, 50),
+        activation="relu",
+        *,
+        dropout=0.05,
+        n_masks=50,
+        n_members=1,
+        noise="heteroscedastic",
+        nll_beta=0.5,
+        embedding=None,
+        alpha=0.0,
+        batch_size="auto",
+        learning_rate_init=3e-3,
+        max_iter=400,
+        tol=1e-4,
+        n_iter_no_change=40,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        warm_start=False,
+        net_params=None,
+        device="cpu",
+        random_state=None,
+        verbose=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.dropout = dropout
+        self.n_masks = n_masks
+        self.n_members = n_members
+        self.noise = noise
+        self.nll_beta = nll_beta
+        self.embedding = embedding
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.net_params = net_params
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class MCDropoutClassifier(CategoricalUQ, _MCDropout):
+    """MC dropout: one network, averaged over dropout masks.
+
+    Dropout stays on at prediction. A forward pass with one mask is a draw from an approximate
+    posterior of the network, and the prediction is the mean of the probabilities of `n_masks` of
+    them (as in eq. 6 of [1]_).
+
+    Rows are standardised inside.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(50, 50)
+        Number of units in each hidden layer.
+    activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    dropout : float, default=0.05
+        Probability that a hidden unit is dropped, at least 0 and below 1, the same in all hidden
+        layers. The units that are kept count `1 / (1 - dropout)` times. Inputs are not dropped.
+        The larger it is, the larger the epistemic uncertainty.
+    n_masks : int, default=50
+        Number of dropout masks drawn in `fit` and kept. Each prediction is a mean over all of
+        them: the stochastic forward passes of the paper.
+    n_members : int, default=1
+        Number of networks, trained side by side as one stacked module. With early stopping each
+        leaves out another fold of the rows (cross-fitting). The components of a prediction are
+        all pairs of a member and a mask.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
+        frequencies. None weighs all rows alike.
+    embedding : {"sinusoidal", "periodic"} or None, default=None
+        Embedding of the standardised inputs: fixed sines and cosines in octaves, or sines and
+        cosines with learnt frequencies ([2]_). The inputs themselves are kept beside them.
+    alpha : float, default=0.0
+        Strength of the L2 penalty on the weights, divided by the batch size as in
+        `MLPRegressor`. Early stopping regularises already.
+    batch_size : int or "auto", default="auto"
+        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
+        number of rows, from 32 to 1024.
+    learning_rate_init : float, default=0.003
+        Step size of Adam.
+    max_iter : int, default=400
+        Most epochs, each a pass over the training rows.
+    tol : float, default=1e-4
+        An epoch counts as an improvement if the score (or, without early stopping, the training
+        loss) is better than the best one by more than this.
+    n_iter_no_change : int, default=40
+        Number of epochs in a row without an improvement after which training stops.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
+        were best on them, member by member. "auto" does so from 20 rows on (5 in a fold; with
+        more than four members, 5 rows a member), and holds out more than `validation_fraction`
+        where that would be fewer than 20 rows, up to a quarter. Below, too few rows are left for
+        a hold-out to mean anything: training runs on all rows until its loss no longer falls.
+    validation_fraction : float, default=0.1
+        Part of the rows that a member holds out, above 0 and at most 0.5; less where there are
+        more members than `1 / validation_fraction`.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights and scales of the last fit.
+    net_params : dict, default=None
+        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
+        `{"callbacks": [...]}`.
+    device : str, default="cpu"
+        Torch device to train and predict on.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the mini-batches, the masks and the held-out rows. An int
+        gives the same model each time; torch's and NumPy's global generators are left alone.
+    verbose : bool or int, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    masks_ : ndarray of bool of shape (n_members, n_masks, n_units)
+        Which of the hidden units each mask keeps, layer after layer.
+    n_components_ : int
+        Number of components of a prediction: members times masks.
+    n_iter_ : int
+        Number of epochs run.
+    loss_curve_ : list of float
+        Training loss of each epoch, mean over members.
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+        Mean log-likelihood of the held-out rows after each epoch; None without early
+        stopping.
+    best_validation_score_ : float or ndarray of shape (n_members,), or None
+        The best of them.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    net_ : skorch.NeuralNet
+        The trained net; `net_.module_` is the torch module with all members.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where `X` had names that are all strings.
+
+    See Also
+    --------
+    MCDropoutRegressor : The same method for real targets.
+    DeepEnsembleClassifier : Several networks from different initial weights.
+    sk_deltauq.DeltaUQClassifier : One network, and anchors as components.
+
+    Notes
+    -----
+    The masks are drawn once, in `fit`, so that predictions are repeatable, and the same for all
+    rows, so that each component is one function of `x`. In training every sample has a new mask
+    in every epoch. The paper also drops inputs.
+
+    References
+    ----------
+    .. [1] Gal, Ghahramani, "Dropout as a Bayesian Approximation: Representing Model Uncertainty in
+       Deep Learning", ICML 2016.
+    .. [2] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
+       Learning", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sk_deltauq.baselines import MCDropoutClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = MCDropoutClassifier(max_iter=20, random_state=0).fit(X_train, y_train)
+    >>> model.predict_proba(X_test).shape
+    (38, 3)
+    >>> sorted(model.predict_uncertainty(X_test))
+    ['aleatoric', 'epistemic', 'mutual_information', 'total']
+    """
+
+    _parameter_constraints: dict = {
+        **CategoricalUQ._parameter_constraints,
+        **_MCDropout._parameter_constraints,
+    }
+    del _parameter_constraints["module"]
+    _architecture_params = (*CategoricalUQ._architecture_params, "dropout")
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(50, 50),
+        activation="relu",
+        *,
+        dropout=0.05,
+        n_masks=50,
+        n_members=1,
+        class_weight=None,
+        embedding=None,
+        alpha=0.0,
+        batch_size="auto",
+        learning_rate_init=3e-3,
+        max_iter=400,
+        tol=1e-4,
+        n_iter_no_change=40,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        warm_start=False,
+        net_params=None,
+        device="cpu",
+        random_state=None,
+        verbose=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.dropout = dropout
+        self.n_masks = n_masks
+        self.n_members = n_members
+        self.class_weight = class_weight
+        self.embedding = embedding
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.net_params = net_params
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose

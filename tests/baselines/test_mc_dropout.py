@@ -1,0 +1,256 @@
+"""MC dropout against its paper, by a second route."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from sk_deltauq._random import Stream, torch_generators
+from sk_deltauq._skorch.rows import MaskedBatches
+from sk_deltauq._skorch.training import Training
+from sk_deltauq._torch.heads import GaussianHead
+from sk_deltauq._torch.layers import dropout_masks
+from sk_deltauq._torch.networks import DropoutMLP
+from sk_deltauq._validation import scaled_tensor
+from sk_deltauq.baselines import MCDropoutClassifier, MCDropoutRegressor
+
+TINY = {
+    "hidden_layer_sizes": (16, 12),
+    "n_masks": 6,
+    "dropout": 0.25,
+    "max_iter": 5,
+    "early_stopping": False,
+    "random_state": 0,
+}
+
+
+def regressor(**params):
+    return MCDropoutRegressor(**{**TINY, **params})
+
+
+def classifier(**params):
+    return MCDropoutClassifier(**{**TINY, **params})
+
+
+def raw_outputs(model, X):
+    """`(component, sample, output)`: a loop over members and masks, with plain layers."""
+    module, outputs = model.net_.module_, []
+    for member, masks in enumerate(model.masks_):
+        for mask in masks:
+            h, first_unit = scaled_tensor(X, model.x_scaler_), 0
+            for layer in [module.first, *module.rest]:
+                if layer is not module.first:
+                    kept = torch.from_numpy(mask[first_unit : first_unit + h.shape[1]])
+                    first_unit += h.shape[1]
+                    h = torch.where(kept, torch.relu(h) / (1 - model.dropout), 0.0)
+                h = torch.nn.functional.linear(h, layer.weight[member], layer.bias[member, :, 0])
+            outputs.append(h.detach().double())
+    return torch.stack(outputs)
+
+
+# Predictions
+
+
+@pytest.mark.parametrize("n_members", [1, 2])
+def test_prediction_is_a_loop_over_masks(regression_data, n_members):
+    X, y = regression_data
+    model = regressor(n_members=n_members).fit(X, y)
+    raw = raw_outputs(model, X)
+    assert len(raw) == model.n_components_ == 6 * n_members
+    scale, offset = model.y_scaler_.scale_[0], model.y_scaler_.mean_[0]
+    means = raw[..., 0].numpy() * scale + offset
+    variances = (torch.nn.functional.softplus(raw[..., 1]) + 1e-7).numpy() * scale**2
+    mean, std = model.predict(X, return_std=True)
+    np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-5)  # eq. 6
+    # Its second moment: the noise variance plus the mean square of the passes.
+    second_moment = (variances + means**2).mean(axis=0)
+    np.testing.assert_allclose(std**2 + mean**2, second_moment, rtol=1e-5)
+    parts = model.predict_uncertainty(X)
+    np.testing.assert_allclose(parts.epistemic, means.std(axis=0), rtol=1e-3)
+    dist = model.predict_dist(X)
+    order = np.argsort(means, axis=0)
+    found = np.take_along_axis(dist.means, np.argsort(dist.means, axis=0), axis=0)
+    np.testing.assert_allclose(found, np.take_along_axis(means, order, axis=0), rtol=1e-5)
+
+
+def test_probabilities_are_the_mean_over_masks(classification_data):
+    X, y = classification_data
+    model = classifier(n_members=2).fit(X, y)
+    expected = raw_outputs(model, X).softmax(dim=2).mean(dim=0).numpy()
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-5)
+
+
+def test_components_come_member_by_member_and_mask_by_mask(classification_data):
+    X, y = classification_data
+    model = classifier(n_members=2).fit(X, y)
+    with torch.inference_mode():
+        found = model._components(scaled_tensor(X, model.x_scaler_))
+    torch.testing.assert_close(found.double(), raw_outputs(model, X), rtol=1e-4, atol=1e-5)
+
+
+def test_no_dropout_is_no_epistemic_uncertainty(regression_data):
+    X, y = regression_data
+    parts = regressor(dropout=0.0).fit(X, y).predict_uncertainty(X)
+    np.testing.assert_allclose(parts.epistemic, 0, atol=1e-5 * np.std(y))
+    wide = regressor(dropout=0.5).fit(X, y).predict_uncertainty(X)
+    narrow = regressor(dropout=0.02, n_masks=50).fit(X, y).predict_uncertainty(X)
+    assert narrow.epistemic.mean() < 0.5 * wide.epistemic.mean()
+
+
+def test_more_masks_begin_with_the_same_ones(regression_data):
+    X, y = regression_data
+    few, many = (regressor(n_masks=n, n_members=2).fit(X, y) for n in (4, 9))
+    assert few.masks_.shape == (2, 4, 28)
+    np.testing.assert_array_equal(many.masks_[:, :4], few.masks_)
+    assert few.net_.module_.rest[0].weight.equal(many.net_.module_.rest[0].weight)
+
+
+# Masks
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.05, 0.5, 0.9])
+def test_masks_drop_at_their_rate_and_have_mean_one(rate):
+    generators = [torch.Generator().manual_seed(seed) for seed in range(2)]
+    masks = dropout_masks(400, 100, rate, generators)
+    assert masks.shape == (2, 100, 400)
+    assert masks.dtype == torch.float32
+    dropped = (masks == 0).double()
+    error = 4 * np.sqrt(rate * (1 - rate) / dropped[0].numel())
+    for member in range(2):
+        assert abs(dropped[member].mean().item() - rate) <= error
+    kept = masks[masks > 0]
+    torch.testing.assert_close(kept, torch.full_like(kept, 1 / (1 - rate)))
+    assert abs(masks.mean().item() - 1) <= error / (1 - rate)
+    if rate:
+        assert not torch.equal(masks[0], masks[1])
+        assert abs(np.corrcoef(dropped[0, 0], dropped[0, 1])[0, 1]) < 0.25
+
+
+def test_masks_stay_while_training_goes_on(regression_data):
+    X, y = regression_data
+    model = regressor(warm_start=True).fit(X, y)
+    masks = model.masks_
+    assert 0.6 < masks.mean() < 0.9
+    np.testing.assert_array_equal(model.fit(X, y).masks_, masks)
+    np.testing.assert_array_equal(model.partial_fit(X, y).masks_, masks)
+    with pytest.raises(ValueError, match="another dropout"):
+        model.set_params(dropout=0.3).fit(X, y)
+    other = regressor(random_state=1).fit(X, y).masks_
+    assert (other != masks).any()
+
+
+# Training
+
+
+def test_the_mean_over_masks_is_the_network_without_dropout_in_a_linear_network():
+    generators = [torch.Generator().manual_seed(0)]
+    network = DropoutMLP(
+        3,
+        2,
+        hidden_layer_sizes=(5,),
+        activation="identity",
+        embedding=None,
+        generators=generators,
+    )
+    x = torch.randn(3, 4, generator=generators[0])
+    network.set_masks(dropout_masks(40_000, 5, 0.2, generators))
+    found = network.components(x).mean(dim=2)[0]
+    expected = network(x[None], torch.ones(1, 5, 4))[0]
+    torch.testing.assert_close(found, expected, rtol=0.02, atol=0.01)
+
+
+def test_each_sample_is_trained_on_with_a_mask_of_its_own(regression_data):
+    X, y = regression_data
+    seen = []
+    forward = DropoutMLP.forward
+
+    def spy(self, x, masks):
+        seen.append(masks.clone())
+        return forward(self, x, masks)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DropoutMLP, "forward", spy)
+        regressor(n_members=2, batch_size=15, max_iter=4).fit(X, y)
+    assert [masks.shape for masks in seen] == [(2, 28, 15)] * 16
+    masks = torch.cat(seen, dim=2).transpose(1, 2).flatten(0, 1)  # (member and sample, unit)
+    assert len(masks.unique(dim=0)) > 0.95 * len(masks)
+    assert abs((masks == 0).double().mean().item() - 0.25) < 0.02
+
+
+def test_a_training_step_is_the_one_written_out_in_plain_torch():
+    generators = torch_generators(3, Stream.WEIGHTS, range(1))
+    settings = {"hidden_layer_sizes": (6, 5), "activation": "tanh", "embedding": None}
+    network = DropoutMLP(3, 2, generators=generators, **settings)
+    masks = dropout_masks(7, 11, 0.3, generators)
+    x = torch.randn(1, 3, 7, generator=generators[0])
+    found = network(x, masks)[0].T
+    for sample in range(7):
+        h = x[0, :, sample]
+        h = torch.tanh(network.first.weight[0] @ h + network.first.bias[0, :, 0])
+        for layer, units in zip(network.rest, (slice(0, 6), slice(6, 11)), strict=True):
+            h = torch.tanh(h) if layer is network.rest[1] else h
+            h = layer.weight[0] @ (h * masks[0, units, sample]) + layer.bias[0, :, 0]
+        torch.testing.assert_close(found[sample], h)
+
+
+@pytest.mark.parametrize("n_folds", [0, 5])
+def test_stacked_members_are_the_members_trained_one_by_one(n_folds):
+    x = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
+    y = 2 * x[:, :1]
+
+    def train(members):
+        training = Training(
+            n_members=len(members),
+            seed=7,
+            n_folds=n_folds,
+            max_iter=15,
+            warn=False,
+            batch_size=16,
+            learning_rate_init=0.02,
+            alpha=0.01,
+            tol=1e-4 if n_folds else 0,
+            n_iter_no_change=4 if n_folds else 15,
+            device="cpu",
+            net_params={},
+            verbose=False,
+            name="test",
+            batches=partial(MaskedBatches, n_units=16, rate=0.1),
+        )
+        head = GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=len(members))
+        generators = torch_generators(7, Stream.WEIGHTS, members)
+        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh", "embedding": "periodic"}
+        module = DropoutMLP(2, 1, generators=generators, **settings)
+        module.set_masks(dropout_masks(4, 16, 0.1, torch_generators(7, Stream.MASKS, members)))
+        # The folds of all three, also where only one of them trains.
+        three = Training(**{**vars(training), "n_members": 3})
+        rows = three.rows(x, y, torch.ones(60)).of_members(members)
+        net = training.new_net(module, head, len(x))
+        training.run(net, rows)
+        return net
+
+    stacked = train([0, 1, 2])
+    for member in range(3):
+        alone = train([member])
+        pairs = zip(stacked.member_tensors(member), alone.member_tensors(0), strict=True)
+        for mine, own in pairs:
+            torch.testing.assert_close(mine, own, rtol=1e-3, atol=1e-5)
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_a_network_without_hidden_layers_has_nothing_to_drop(
+    make, regression_data, classification_data
+):
+    data = regression_data if make is regressor else classification_data
+    model = make(hidden_layer_sizes=())
+    with pytest.raises(ValueError, match="hidden_layer_sizes must name at least one hidden layer"):
+        model.fit(*data)
+    assert not hasattr(model, "net_")
+
+
+def test_an_integer_for_the_hidden_layer_is_fine(regression_data):
+    X, y = regression_data
+    assert regressor(hidden_layer_sizes=9).fit(X, y).masks_.shape == (1, 6, 9)
