@@ -23,7 +23,8 @@ def dropout_masks(n_masks: int, n_units: int, rate: float, generators) -> torch.
 
     They are drawn mask by mask, so a longer series begins with the shorter one.
     """
-    draws = [torch.rand((n_masks, n_units), generator=g, dtype=torch.float32) for g in generators]
+    on_cpu = {"dtype": torch.float32, "device": "cpu"}
+    draws = [torch.rand((n_masks, n_units), generator=g, **on_cpu) for g in generators]
     kept = torch.stack(draws) >= rate
     return (kept.float() / (1 - rate)).transpose(1, 2)
 
