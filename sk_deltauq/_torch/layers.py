@@ -11,10 +11,13 @@ import math
 import torch
 from torch import nn
 
+# Said at each draw: torch's defaults are the user's to change.
+CPU_FLOAT = {"dtype": torch.float32, "device": "cpu"}
+
 
 def _uniform(shape, bound: float, generators) -> torch.Tensor:
     """Draw `(member, *shape)` from U(-bound, bound), each member from its own generator."""
-    draws = [torch.rand(shape, generator=g, dtype=torch.float32) for g in generators]
+    draws = [torch.rand(shape, generator=g, **CPU_FLOAT) for g in generators]
     return (2 * torch.stack(draws) - 1) * bound
 
 
