@@ -22,7 +22,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._random import draw_seed
 from sk_deltauq._threads import map_in_threads, one_thread
-from sk_deltauq._validation import check_table, check_weights, fit_input_scaler, scaled_tensor
+from sk_deltauq._validation import (
+    check_still_constant,
+    check_table,
+    check_weights,
+    fit_input_scaler,
+    scale_weights,
+    scaled_tensor,
+)
 
 # Floats in the widest layer of one chunk: few enough for the cache of a core and many enough for
 # the calls not to count; on a GPU enough to keep it busy.
@@ -111,16 +118,12 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
 
     def _fit(self, X, y, sample_weight):
         """What `fit` does in every estimator."""
-        plan = FitPlan(resume=self.warm_start and self.__sklearn_is_fitted__())
+        warm = getattr(self, "warm_start", False)  # not every method can go on from a fit
+        plan = FitPlan(resume=warm and self.__sklearn_is_fitted__())
         return self._fit_as_planned(X, y, sample_weight, plan)
 
     def _partial_fit(self, X, y, sample_weight, classes=None):
         """What `partial_fit` does in every estimator."""
-        if self.early_stopping is True:
-            raise ValueError(
-                "partial_fit does not support early_stopping=True: one call has no later epochs "
-                "to compare with. Use early_stopping='auto' or False."
-            )
         plan = FitPlan(resume=self.__sklearn_is_fitted__(), partial=True, classes=classes)
         return self._fit_as_planned(X, y, sample_weight, plan)
 
@@ -133,12 +136,12 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         self._validate_params()
         before = vars(self).copy()
         parameters = {name: value for name, value in before.items() if not name.endswith("_")}
-        with _state_on_error(self, before):
+        with _gradients(), _state_on_error(self, before):
             if not plan.resume:
                 _set_state(self, parameters)
             data = self._prepare(X, y, sample_weight, plan)
             set_up = self._set_up(data, plan)
-        with _state_on_error(self, before if plan.resume else parameters):
+        with _gradients(), _state_on_error(self, before if plan.resume else parameters):
             self._fit_model(data, set_up, plan)
         return self
 
@@ -148,9 +151,12 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         weights = check_weights(sample_weight, X)
         X, y, weights = _with_weight(weights, X, y, weights)
         targets, weights, labels = self._encode_target(y, weights, plan)
-        # A class weight of zero is as good as a sample weight of zero.
+        # Class weights are in them now; one of zero is as good as a sample weight of zero.
+        weights = scale_weights(weights)
         X, targets, weights, labels = _with_weight(weights, X, targets, weights, labels)
-        if not plan.resume:
+        if plan.resume:
+            check_still_constant(X, self.x_scaler_, "X")
+        else:
             self.x_scaler_ = fit_input_scaler(X, weights, more_to_come=plan.partial)
             self.seed_ = draw_seed(self.random_state)
         return FitData(
@@ -190,6 +196,7 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         """
         device = self._prediction_device()
         n_rows = self._chunk_rows(device)
+        on_cpu = torch.device(device).type == "cpu"
 
         def of_chunk(rows):
             x = scaled_tensor(X[rows], self.x_scaler_, n_rows=n_rows).to(device)
@@ -198,7 +205,7 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
             return [part[: rows.stop - rows.start].cpu().numpy() for part in parts]
 
         chunks = list(gen_batches(len(X), n_rows))
-        n_threads = torch.get_num_threads() if device == "cpu" else 1
+        n_threads = torch.get_num_threads() if on_cpu else 1
         with one_thread():
             first = of_chunk(chunks[0])
             results = tuple(np.empty((len(X), *part.shape[1:])) for part in first)
@@ -213,12 +220,19 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
 
     def _chunk_rows(self, device) -> int:
         """Rows in a chunk: a power of two from 16 on."""
-        floats = _CHUNK_FLOATS["cpu" if device == "cpu" else "cuda"]
+        floats = _CHUNK_FLOATS["cpu" if torch.device(device).type == "cpu" else "cuda"]
         per_row = self.n_components_ * self._width()
         return 2 ** min(max(int(math.log2(max(floats // per_row, 1))), 4), 16)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "n_components_")
+
+
+@contextlib.contextmanager
+def _gradients():
+    """Training needs gradients, whatever mode the caller is in."""
+    with torch.inference_mode(False), torch.enable_grad():
+        yield
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from sklearn.base import ClassifierMixin
-from sklearn.utils import Bunch, compute_sample_weight
+from sklearn.utils import Bunch, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from sk_deltauq._base import BaseUQ
@@ -49,8 +49,9 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on with one epoch over the given rows, without early stopping.
 
-        The scales of X are those of the first call. Anchors, in a method that has them, are a
-        random sample of all rows that came so far.
+        `learning_rate_init` and `batch_size` may change between calls. The scales of X are
+        those of the first call. Anchors, in a method that has them, are a random sample of all
+        rows that came so far.
 
         Parameters
         ----------
@@ -61,7 +62,7 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
         classes : array-like of shape (n_classes,), default=None
             All labels that will ever come. Needed in the first call unless `y` has them all.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, at least zero.
+            Weights of the rows, at least zero; only their ratios within one call count.
 
         Returns
         -------
@@ -174,6 +175,7 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
         (logits,) = self._map_components(
             self._check_rows(X), lambda logits: (self._tempered(logits.double()).transpose(0, 1),)
         )
+        logits.flags.writeable = False  # so that the mixture shares it
         return CategoricalMixture(np.moveaxis(logits, 1, 0))
 
     def _summarise(self, X):
@@ -224,7 +226,7 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
             )
         labels = np.searchsorted(self.classes_, y)
         if self.class_weight is not None:
-            factors = compute_sample_weight(self.class_weight, y)
+            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)[labels]
             if not (np.isfinite(factors).all() and factors.min() >= 0):
                 raise ValueError(
                     "class_weight must hold finite weights of at least zero, got "

@@ -63,15 +63,19 @@ class DeltaUQRegressor(GaussianUQ, DeltaUQ):
         Number of epochs in a row without an improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
         Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so from 20 rows on (5 in a fold; with
-        more than four members, 5 rows a member), and holds out more than `validation_fraction`
-        where that would be fewer than 20 rows, up to a quarter. Below, too few rows are left for
-        a hold-out to mean anything: training runs on all rows until its loss no longer falls.
+        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
+        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
+        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
+        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
+        loss no longer falls, and the band deserves less trust.
     validation_fraction : float, default=0.1
-        Part of the rows that a member holds out, above 0 and at most 0.5; less where there are
-        more members than `1 / validation_fraction`.
+        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
+        dealt into folds of one size, at least one a member, so the part is one over a whole
+        number: 0.1 is a tenth, 0.3 a quarter.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights, scales and anchors' network of the last fit.
+        Whether `fit` goes on from the weights, scales and classes of the last fit, with the other
+        parameters as they are now, but for `random_state`. The anchors are drawn anew. With early
+        stopping it never ends with a lower held-out score than it began with.
     module : callable, default=None
         Factory of a torch module to use in place of the multilayer perceptron:
         `module(in_features, out_features)` is called once a member, with twice the (embedded)
@@ -80,7 +84,9 @@ class DeltaUQRegressor(GaussianUQ, DeltaUQ):
     net_params : dict, default=None
         Further parameters for the `skorch.NeuralNet` that does the training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`.
+        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
+        stopping, `valid_loss`; those that score data of their own are not served. What another
+        parameter sets is refused.
     device : str, default="cpu"
         Torch device to train and predict on.
     random_state : int, RandomState instance or None, default=None
@@ -101,13 +107,18 @@ class DeltaUQRegressor(GaussianUQ, DeltaUQ):
         Training loss of each epoch, mean over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log density (minus the squared error with `noise=None`) of the held-out
-        rows after each epoch; None without early stopping.
+        rows after each epoch, of the standardised target and with at most 8 anchors; None without
+        early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
         The best of them.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`. Only with `noise="homoscedastic"`.
     n_outputs_ : int
         Number of outputs.
+    y_scaler_ : StandardScaler
+        Mean and scale of each output.
+    x_scaler_ : StandardScaler
+        Mean and scale of each feature; a constant feature has an infinite scale.
     net_ : skorch.NeuralNet
         The trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
@@ -255,15 +266,19 @@ class DeltaUQClassifier(CategoricalUQ, DeltaUQ):
         Number of epochs in a row without an improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
         Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so from 20 rows on (5 in a fold; with
-        more than four members, 5 rows a member), and holds out more than `validation_fraction`
-        where that would be fewer than 20 rows, up to a quarter. Below, too few rows are left for
-        a hold-out to mean anything: training runs on all rows until its loss no longer falls.
+        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
+        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
+        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
+        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
+        loss no longer falls, and the band deserves less trust.
     validation_fraction : float, default=0.1
-        Part of the rows that a member holds out, above 0 and at most 0.5; less where there are
-        more members than `1 / validation_fraction`.
+        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
+        dealt into folds of one size, at least one a member, so the part is one over a whole
+        number: 0.1 is a tenth, 0.3 a quarter.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights, scales and anchors' network of the last fit.
+        Whether `fit` goes on from the weights, scales and classes of the last fit, with the other
+        parameters as they are now, but for `random_state`. The anchors are drawn anew. With early
+        stopping it never ends with a lower held-out score than it began with.
     module : callable, default=None
         Factory of a torch module to use in place of the multilayer perceptron:
         `module(in_features, out_features)` is called once a member, with twice the (embedded)
@@ -272,7 +287,9 @@ class DeltaUQClassifier(CategoricalUQ, DeltaUQ):
     net_params : dict, default=None
         Further parameters for the `skorch.NeuralNet` that does the training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`.
+        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
+        stopping, `valid_loss`; those that score data of their own are not served. What another
+        parameter sets is refused.
     device : str, default="cpu"
         Torch device to train and predict on.
     random_state : int, RandomState instance or None, default=None
@@ -300,6 +317,8 @@ class DeltaUQClassifier(CategoricalUQ, DeltaUQ):
         The labels, sorted.
     temper_range_ : tuple of float, or None
         Smallest and largest mean std of the logits on the held-out rows; None without `temper`.
+    x_scaler_ : StandardScaler
+        Mean and scale of each feature; a constant feature has an infinite scale.
     net_ : skorch.NeuralNet
         The trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
@@ -404,7 +423,8 @@ class DeltaUQClassifier(CategoricalUQ, DeltaUQ):
 
     def _fit_model(self, data, set_up, plan):
         super()._fit_model(data, set_up, plan)
-        self.temper_range_ = self._held_out_range(data, set_up[0]) if self.temper else None
+        training, _ = set_up
+        self.temper_range_ = self._held_out_range(data, training) if self.temper else None
 
     def _held_out_range(self, data, training):
         """Range of the mean std of the logits on the rows that some member held out."""

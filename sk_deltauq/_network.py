@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from sk_deltauq._base import BaseUQ, FitData, FitPlan
-from sk_deltauq._random import Stream, torch_generators, torch_seeded
+from sk_deltauq._random import Stream, numpy_rng, torch_generators, torch_seeded
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._skorch.net import StackedNet
 from sk_deltauq._skorch.rows import Batches
@@ -61,9 +61,9 @@ class NetworkUQ(BaseUQ):
     def _make_head(self):
         """A new head, the criterion of the net, see `_torch/heads.py`."""
 
-    @abstractmethod
     def _prepare_module(self, module, data: FitData, plan: FitPlan, call: int):
         """Draw what the components are made of, before training; `call` counts `partial_fit`s."""
+        return
 
     def _training(self, data: FitData, plan: FitPlan) -> Training:
         """The training settings for this data."""
@@ -95,18 +95,29 @@ class NetworkUQ(BaseUQ):
 
     def _set_up(self, data, plan):
         """The training settings, and the net to train."""
+        if isinstance(self.module, torch.nn.Module):
+            raise ValueError(
+                "module must be a factory, called as module(in_features, out_features), got an "
+                f"instance of {type(self.module).__name__}. Pass a class or a function."
+            )
+        if plan.partial and self.early_stopping not in (False, "auto"):
+            raise ValueError(
+                "partial_fit does not support early_stopping=True: one call has no later epochs "
+                "to compare with. Use early_stopping='auto' or False."
+            )
         training = self._training(data, plan)
         make_net = self._resumed_net if plan.resume else self._new_net
         return training, make_net(data, training, plan)
 
     def _fit_model(self, data, set_up, plan):
         training, net = set_up
-        call = self.n_iter_ if plan.resume and plan.partial else 0
-        self._prepare_module(net.module_, data, plan, call)
+        call = self._n_calls_ if plan.resume else 0
+        # `fit` on the same rows has the same anchors, warm or not; `partial_fit` adds new rows.
+        self._prepare_module(net.module_, data, plan, call if plan.partial else 0)
         rows = training.rows(data.x, data.y, data.weights, labels=data.labels, call=call)
         with self._global_seed(training, call):
-            monitor = training.run(net, rows)
-        self.net_ = net
+            monitor = training.run(net, rows, resumed=plan.resume)
+        self.net_, self._n_calls_ = net, call + 1
         self.n_components_ = net.module_.n_components
         self.n_iter_ = len(net.history)
         self.loss_curve_ = net.history[:, "train_loss"]
@@ -123,24 +134,38 @@ class NetworkUQ(BaseUQ):
     def _resumed_net(self, data, training, plan):
         """A copy of the fitted net to train on: an error must not harm the one in hand."""
         now, then = self._architecture(), self._architecture_
-        changed = [name for name in now if now[name] != then[name]]
+        if not plan.partial:  # a new optimizer is made
+            then = {**then, "alpha": self.alpha, "net_params": self.net_params}
+        changed = [name for name in now if now[name] is not then[name] and now[name] != then[name]]
         if changed:
             raise ValueError(
                 f"Training cannot go on from the last fit with another {', '.join(changed)}. Set "
                 "it back, or start afresh: fit with warm_start=False."
             )
+        if plan.partial and training.device != self.net_.device:
+            raise ValueError(
+                f"partial_fit cannot move to device={training.device!r}: the net is on "
+                f"{self.net_.device!r}. Set device back, or start afresh with fit."
+            )
         net = copy.deepcopy(self.net_)
-        return net if plan.partial else training.new_net(net.module_, net.criterion_, len(data.x))
+        if not plan.partial:
+            head = self._make_head()  # with today's parameters, and the weights it had
+            head.load_state_dict(net.criterion_.state_dict())
+            return training.new_net(net.module_, head, len(data.x))
+        net.criterion_.nll_beta = getattr(self, "nll_beta", None)
+        return training.update(net, len(data.x))
 
     def _architecture(self):
-        params = {name: getattr(self, name) for name in self._architecture_params}
+        names = (*self._architecture_params, "alpha", "net_params")
+        params = {name: getattr(self, name) for name in names}
         return {**params, "hidden_layer_sizes": layer_sizes(self.hidden_layer_sizes)}
 
     def _global_seed(self, training, call):
         """Only code of the user's own draws from torch's global generators: seed them for it."""
-        if self.module is None and not self.net_params:
+        if self.module is None and "callbacks" not in (self.net_params or {}):
             return contextlib.nullcontext()
-        return torch_seeded(training.seed, Stream.MODULE, call)
+        seed = int(numpy_rng(training.seed, Stream.MODULE, call).integers(2**63))
+        return torch_seeded(seed, training.device)
 
     def _components(self, x):
         return self.net_.criterion_.components(self.net_.module_.components(x.T))
@@ -177,7 +202,7 @@ def _one_or_all_members(scores):
 def _check_device(device: str) -> str:
     """Refuse a device that torch does not know, or that this machine has not got."""
     try:
-        torch.zeros(1, device=device).item()
+        torch.zeros(1, device=device, dtype=torch.float64).item()  # moments are summed in float64
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
             f"device must name a device that torch can use here, such as 'cpu' or 'cuda', got "

@@ -26,12 +26,12 @@ def _standardise(y, means, stds):
     """``(y - means) / stds``; for a point mass -inf below it, inf from it on."""
     distance = y - means
     z = np.where(distance < 0, -np.inf, np.inf)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         return np.divide(distance, stds, out=z, where=stds > 0)
 
 
 def log_pdf(means, stds, y):
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         log_density = -0.5 * ((y - means) / stds) ** 2 - np.log(math.sqrt(2 * math.pi) * stds)
     return logsumexp(log_density, axis=0) - math.log(len(means))
 
@@ -57,7 +57,7 @@ def _mean_abs(mean, std):
     """E|Z| for Z ~ N(mean, std**2); ``|mean|`` in the limit ``std = 0``."""
     mean = np.abs(mean)
     z = _standardise(mean, 0, std)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         return mean * erf(z / math.sqrt(2)) + math.sqrt(2 / math.pi) * std * np.exp(-0.5 * z**2)
 
 
@@ -104,7 +104,7 @@ def _find_root(means, stds, q, low, high):
     while columns.size:
         excess, density = _excess(means, stds, x, q)
         low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             step = -excess / density  # NaN or infinite where the cdf is flat: bisect
         newton, middle = x + step, low + (high - low) / 2
         accept = (low < newton) & (newton < high) & (np.abs(step) < last_step / 2)
@@ -135,7 +135,7 @@ def _excess(means, stds, x, q):
     n_below, n_above = below.sum(axis=0), (~below).sum(axis=0)
     n_components = len(means)
     whole = np.where(q <= 0.5, n_below - n_components * q, n_components * (1 - q) - n_above)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         density = np.exp(-0.5 * z**2)
     # A std below 1e-300 is a point mass here; its density would overflow.
     np.divide(density, math.sqrt(2 * math.pi) * stds, out=density, where=stds > 1e-300)

@@ -7,11 +7,14 @@ so that a member trained inside a stack sees the numbers that it would see alone
 from __future__ import annotations
 
 import contextlib
+import threading
 from enum import IntEnum
 
 import numpy as np
 import torch
 from sklearn.utils import check_random_state
+
+_global_state = threading.RLock()
 
 
 class Stream(IntEnum):
@@ -26,7 +29,12 @@ class Stream(IntEnum):
 
 
 def draw_seed(random_state) -> int:
-    """Reduce scikit-learn's `random_state` to one integer; an int gives the same one each time."""
+    """Reduce scikit-learn's `random_state` to one integer; an int gives the same one each time.
+
+    None draws from the operating system, not from NumPy's global generator, which is the user's.
+    """
+    if random_state is None:
+        random_state = np.random.RandomState(np.random.MT19937())
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
@@ -46,11 +54,17 @@ def torch_generators(
 
 
 @contextlib.contextmanager
-def torch_seeded(seed: int, stream: Stream, *path: int):
+def torch_seeded(seed: int, device: str = "cpu"):
     """Seed torch's global generators, and give the caller's state back at the end.
 
     Only for code that is not ours and draws from the global state (a user's own torch module).
+    The generators of GPUs that are not used are not touched. The state belongs to the process, so
+    such blocks wait for each other.
     """
-    with torch.random.fork_rng():
-        torch.manual_seed(int(numpy_rng(seed, stream, *path).integers(2**63)))
+    on_cuda = torch.device(device).type == "cuda"
+    with _global_state, torch.random.fork_rng(devices=[device] if on_cuda else []):
+        torch.default_generator.manual_seed(seed)
+        if on_cuda:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
         yield

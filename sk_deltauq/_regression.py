@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils import Bunch, gen_batches
+from sklearn.utils import Bunch, assert_all_finite, check_scalar, gen_batches
 from sklearn.utils.validation import column_or_1d
 
 from sk_deltauq._base import BaseUQ
-from sk_deltauq._validation import fit_target_scaler, scaled_tensor
+from sk_deltauq._validation import check_still_constant, fit_target_scaler, scaled_tensor
 from sk_deltauq.distributions import NormalMixture
 
 # Rows whose mixtures are held at a time where only quantiles of them are wanted.
@@ -59,8 +60,9 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
     def partial_fit(self, X, y, sample_weight=None):
         """Go on with one epoch over the given rows, without early stopping.
 
-        The scales of X and y are those of the first call. Anchors, in a method that has them, are
-        a random sample of all rows that came so far.
+        `learning_rate_init` and `batch_size` may change between calls. The scales of X and y are
+        those of the first call. Anchors, in a method that has them, are a random sample of all
+        rows that came so far.
 
         Parameters
         ----------
@@ -69,7 +71,7 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, at least zero.
+            Weights of the rows, at least zero; only their ratios within one call count.
 
         Returns
         -------
@@ -206,12 +208,18 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
                 (n_samples_X, n_outputs, n_samples)
             Independent draws for each row, in the units of `y`.
         """
-        return self.predict_dist(X).sample(n_samples, random_state=random_state)
+        check_scalar(n_samples, "n_samples", Integral, min_val=1)
+        is_legacy = isinstance(random_state, np.random.RandomState)
+        rng = random_state if is_legacy else np.random.default_rng(random_state)
+        return self._map_blocks(X, lambda dist: dist.sample(n_samples, random_state=rng))
 
     def _encode_target(self, y, weights, plan):
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
+        if y.dtype.kind in "mM":
+            raise ValueError(f"y must hold numbers, got dates or times, {y.dtype}.")
         Y = y.reshape(len(y), -1).astype(np.float64, copy=False)
+        assert_all_finite(Y, input_name="y")  # a None in an array of objects is NaN only now
         if not plan.resume:
             self.n_outputs_ = Y.shape[1]
             self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
@@ -220,6 +228,8 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
                 f"y must have {self.n_outputs_} outputs, as in the first fit, got {Y.shape[1]}. "
                 "Call fit with warm_start=False to start afresh."
             )
+        else:
+            check_still_constant(Y, self.y_scaler_, "y")
         return scaled_tensor(Y, self.y_scaler_), weights, None
 
     def _variances(self, X):
@@ -230,8 +240,12 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         """The predictive distribution of checked rows."""
         # (sample, component, target)
         means, stds = self._map_components(X, partial(_mixture_parameters, ddof=self._ddof))
-        means = self._in_units_of_y(np.moveaxis(means, 1, 0), self.y_scaler_.mean_)
-        stds = self._in_units_of_y(np.moveaxis(stds, 1, 0))
+        for part, offset in ((means, self.y_scaler_.mean_), (stds, 0.0)):
+            part *= self.y_scaler_.scale_
+            part += offset
+            part.flags.writeable = False  # so that the mixture shares it
+        last = 0 if self.n_outputs_ == 1 else slice(None)
+        means, stds = (np.moveaxis(part, 1, 0)[..., last] for part in (means, stds))
         if stds.any():
             return NormalMixture(means, stds)
         # No noise model: nothing to mix over but point masses.

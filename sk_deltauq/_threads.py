@@ -15,29 +15,38 @@ import torch
 _MOST_THREADS = 8
 
 _lock = threading.Lock()
+_local = threading.local()
 _users = 0
 _found = 1
 
 
 @contextlib.contextmanager
 def one_thread():
-    """Let torch use one thread in this block; not to be nested.
+    """Let torch use one thread in this block; an inner block changes nothing.
 
-    torch's count belongs partly to the process, so blocks that overlap in several threads share
-    the count that the first of them found: the last one out must not restore another's one.
+    torch's count belongs to the thread, but a new thread begins with the last one that was set
+    anywhere: one, while a block is open elsewhere. It leaves with what the first block found.
     """
     global _users, _found
+    if getattr(_local, "inside", False):
+        yield
+        return
     with _lock:
+        count = torch.get_num_threads()
         if _users == 0:
-            _found = torch.get_num_threads()
+            _found = count
+        elif count == 1:
+            count = _found
         _users += 1
-    torch.set_num_threads(1)
+        _local.inside = True
+        torch.set_num_threads(1)
     try:
         yield
     finally:
         with _lock:
             _users -= 1
-            torch.set_num_threads(_found)
+            _local.inside = False
+            torch.set_num_threads(count)
 
 
 def map_in_threads(function, items: list, n_threads: int):

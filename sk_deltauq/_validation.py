@@ -28,7 +28,7 @@ _FAR = 1e6
 
 _NOT_NUMBERS = (
     *("category", "categorical", "enum", "str", "utf8", "object"),
-    *("date", "duration", "time", "binary", "list"),
+    *("date", "duration", "time", "binary", "list", "array", "period", "interval"),
 )
 
 
@@ -66,6 +66,8 @@ def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params)
         "for example make_pipeline(ColumnTransformer([('encode', OneHotEncoder(sparse_output="
         f"False), columns)], remainder='passthrough'), {type(estimator).__name__}())."
     )
+    if hasattr(X, "collect") and not hasattr(X, "__len__"):
+        raise ValueError("X is a lazy frame. Call its collect() first.")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):  # dates: NumPy has numbers
         raise ValueError(f"X holds dates or times, {X.dtype}. {hint}")
     if names := _columns_without_numbers(X):
@@ -81,16 +83,18 @@ def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params)
 
 
 def check_weights(sample_weight, X) -> np.ndarray:
-    """Weights as float64, at least zero and not all zero, scaled to a maximum of one.
-
-    What is then too small for float32 is zero.
-    """
+    """Weights as float64, at least zero and not all zero, see `scale_weights`."""
     weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.max() > 0:
         raise ValueError(
             "sample_weight must hold at least one positive weight, but all weights are zero. "
             "Weigh at least one row, or leave sample_weight out."
         )
+    return scale_weights(weights)
+
+
+def scale_weights(weights: np.ndarray) -> np.ndarray:
+    """Scale to a maximum of one: only ratios count. What is too small for float32 is zero."""
     weights = weights / weights.max()
     return np.where(weights < np.finfo(np.float32).tiny, 0.0, weights)
 
@@ -120,8 +124,8 @@ def _fit_scaler(values: np.ndarray, weights: np.ndarray, name: str):
 
 def _varies_without_variance(values, spread):
     """Columns whose squares underflow."""
-    tiny = (spread == 0) & (np.abs(values).max(axis=0) < 1e-140)
-    return tiny & (values.max(axis=0) > values.min(axis=0))
+    low, high = values.min(axis=0), values.max(axis=0)
+    return (spread == 0) & (low < high) & (np.maximum(-low, high) < 1e-140)
 
 
 def fit_input_scaler(X: np.ndarray, weights: np.ndarray, *, more_to_come=False):
@@ -132,6 +136,7 @@ def fit_input_scaler(X: np.ndarray, weights: np.ndarray, *, more_to_come=False):
     """
     scaler, constant = _fit_scaler(X, weights, "X")
     scaler.scale_ = np.where(constant, 1.0 if more_to_come else np.inf, scaler.scale_)
+    scaler.constant_ = constant & (not more_to_come)
     return scaler
 
 
@@ -139,13 +144,28 @@ def fit_target_scaler(Y: np.ndarray, weights: np.ndarray, *, more_to_come=False)
     """Mean and scale of each target; that of a constant target is the resolution of float64.
 
     So a constant target is predicted as it is, with a std of about its rounding error. With
-    `more_to_come` its scale is one: it may yet vary.
+    `more_to_come` it may yet vary, and its scale is its size.
     """
     scaler, constant = _fit_scaler(Y, weights, "y")
     eps = np.finfo(np.float64).eps
-    resolution = eps * np.maximum(np.abs(scaler.mean_), eps)
-    scaler.scale_ = np.where(constant, 1.0 if more_to_come else resolution, scaler.scale_)
+    size = np.abs(scaler.mean_)
+    resolution, size = eps * np.maximum(size, eps), np.where(size > 0, size, 1.0)
+    scaler.scale_ = np.where(constant, size if more_to_come else resolution, scaler.scale_)
+    scaler.constant_ = constant & (not more_to_come)
     return scaler
+
+
+def check_still_constant(values: np.ndarray, scaler: StandardScaler, name: str) -> None:
+    """Refuse to go on from a fit where a column that was constant then varies now.
+
+    Its scale is that of a constant: nothing could be learnt along it, without a word.
+    """
+    moved = scaler.constant_ & ~np.isclose(values, scaler.mean_, rtol=1e-12, atol=0).all(axis=0)
+    if moved.any():
+        raise ValueError(
+            f"{name} varies in column {np.flatnonzero(moved).tolist()}, which was constant in the "
+            "fit that training would go on from. Start afresh: fit with warm_start=False."
+        )
 
 
 def scaled_tensor(values: np.ndarray, scaler: StandardScaler, n_rows: int | None = None):

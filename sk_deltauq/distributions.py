@@ -6,6 +6,7 @@ computed in chunks of rows, so that they need some 20 MB beyond the arguments an
 """
 
 import math
+from numbers import Real
 
 import numpy as np
 from scipy.special import entr, log_softmax, logsumexp, softmax
@@ -202,7 +203,7 @@ class NormalMixture:
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
             Lower and upper end on the last axis.
         """
-        if not 0 < coverage < 1:
+        if not (isinstance(coverage, Real) and 0 < coverage < 1):
             raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}.")
         return self.ppf([(1 - coverage) / 2, (1 + coverage) / 2])
 
@@ -478,6 +479,7 @@ def _row_index(rows, n_samples):
 
 
 def _random_source(random_state):
+    """Where draws come from; None is the operating system, not NumPy's global state."""
     if isinstance(random_state, np.random.RandomState | np.random.Generator):
         return random_state
     return np.random.default_rng(random_state)

@@ -7,15 +7,15 @@ from tests._helpers import ESTIMATORS, regressor, target
 
 
 def pytest_configure():
-    # The nets of the tests are so small that threads only get in each other's way. A hook, so that
-    # the doctests outside this folder run alike.
-    torch.set_num_threads(1)
+    # Two, so that a count of one that is not given back shows. A hook, so that the doctests
+    # outside this folder run alike.
+    torch.set_num_threads(2)
 
 
 @pytest.fixture(autouse=True)
 def _thread_count_is_kept():
     yield
-    assert torch.get_num_threads() == 1, "this test changed torch's thread count"
+    assert torch.get_num_threads() == 2, "this test changed torch's thread count"
 
 
 @pytest.fixture

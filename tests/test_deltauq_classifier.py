@@ -326,12 +326,10 @@ def test_tempering_needs_held_out_rows(classification_data):
 
 def test_a_fit_without_tempering_cannot_be_tempered_afterwards(classification_data):
     X, y = classification_data
-    model = classifier(early_stopping=True).fit(X, y).set_params(temper=True)
-    # Whatever it does, it does not fail for an attribute that the user has never heard of.
-    try:
-        assert_finite(answers(model, X))
-    except ValueError as error:
-        assert "temper" in str(error)  # noqa: PT017
+    model = classifier(early_stopping=True).fit(X, y)
+    before = answers(model, X)
+    # Like any parameter it counts when fit is called.
+    assert_same_answers(answers(model.set_params(temper=True), X), before)
 
 
 # Learning and going on
@@ -415,3 +413,23 @@ def test_warm_start_goes_on_and_keeps_the_classes(classification_data):
     np.testing.assert_allclose(model.predict_proba(X), before, atol=1e-6)
     model.fit(X[y != "ash"], y[y != "ash"])
     assert model.predict_proba(X).shape == (60, 3)
+
+
+# Class weights where a class is away
+
+
+def test_a_class_weight_may_name_a_class_that_a_chunk_has_not_got(classification_data):
+    X, y = classification_data
+    labels = np.unique(y)
+    model = classifier(class_weight={labels[2]: 5.0}).partial_fit(X, y, classes=labels)
+    model.partial_fit(X[y != labels[2]], y[y != labels[2]])
+    assert_finite(answers(model, X))
+
+
+@pytest.mark.parametrize("factor", [1e300, 1e-60])
+def test_only_ratios_of_class_weights_count(classification_data, factor):
+    X, y = classification_data
+    weights = {label: 1.0 + i for i, label in enumerate(np.unique(y))}
+    huge = {label: factor * weight for label, weight in weights.items()}
+    one, other = (classifier(class_weight=w).fit(X, y) for w in (weights, huge))
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)

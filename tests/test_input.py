@@ -345,3 +345,42 @@ def test_training_that_diverges_says_so(make, y, early_stopping):
         model.fit(table(), y)
     with pytest.raises(NotFittedError):
         model.predict(table())
+
+
+def test_a_lazy_frame_says_how_to_collect_it(make, y):
+    frame = pl.DataFrame(table(), schema=["a", "b", "c"]).lazy()
+    with pytest.raises(ValueError, match=r"lazy frame.*collect"):
+        make().fit(frame, y)
+
+
+def test_none_among_the_targets_is_refused_and_dates_are(regression_data):
+    X, y = regression_data
+    missing = y.astype(object)
+    missing[7] = None
+    for early_stopping in (False, True):
+        with pytest.raises(ValueError, match="y contains NaN"):
+            regressor(early_stopping=early_stopping).fit(X, missing)
+    with pytest.raises(ValueError, match="y must hold numbers, got dates"):
+        regressor().fit(X, np.arange(len(y)).astype("datetime64[D]"))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda m, X: m.predict_interval(X, coverage="0.9"),
+            "coverage must lie strictly between 0 and 1",
+        ),
+        (
+            lambda m, X: m.predict_interval(X, coverage=1.0),
+            "coverage must lie strictly between 0 and 1",
+        ),
+        (lambda m, X: m.sample_y(X, -1), "n_samples == -1, must be >= 1"),
+        (lambda m, X: m.predict_quantiles(X, [0.5, 1.5]), r"in \[0, 1\]"),
+    ],
+    ids=["text", "one", "negative", "quantile"],
+)
+def test_arguments_of_predictions_are_checked(regression_data, call, message):
+    X, y = regression_data
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(regressor().fit(X, y), X)

@@ -453,3 +453,16 @@ def test_names_are_complete():
     for name in here:
         if name.endswith("_scorer"):
             assert pickle.loads(pickle.dumps(getattr(metrics, name))) is getattr(metrics, name)
+
+
+def test_coverage_error_scorer_checks_like_the_metric(regression):
+    X, y = regression
+    model = BayesianRidge().fit(X, y)
+    for wrong in (y[:1], np.full(len(y), np.nan)):
+        with pytest.raises(ValueError, match=r"shape|NaN"):
+            coverage_error_scorer(model, X, wrong)
+
+
+def test_nll_scorer_of_a_single_class_is_certain():
+    X, y = np.arange(6.0).reshape(3, 2), ["only"] * 3
+    assert nll_scorer(GaussianNB().fit(X, y), X, y) == 0

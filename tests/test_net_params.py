@@ -1,9 +1,12 @@
 """What reaches skorch through `net_params`, and a user's own torch module."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import EarlyStopping, GradientNormClipping, LRScheduler
+from sklearn.base import clone
+from skorch.callbacks import Callback, Checkpoint, EarlyStopping, GradientNormClipping, LRScheduler
 
 from tests._helpers import answers, assert_finite, assert_same_answers, regressor
 
@@ -115,3 +118,88 @@ def test_a_module_of_the_wrong_width_is_refused(make, data):
     model = make(module=lambda n_in, n_out: torch.nn.Linear(n_in, n_out + 3))
     with pytest.raises(ValueError, match=r"module must map rows of width .* to .* outputs"):
         model.fit(*data)
+
+
+@pytest.mark.parametrize(
+    "net_params",
+    [{"max_epochs": 1}, {"device": "cuda"}, {"module": torch.nn.Linear}, {"train_split": None}],
+    ids=lambda params: next(iter(params)),
+)
+def test_net_params_that_are_set_elsewhere_are_refused(make, data, net_params):
+    (name,) = net_params
+    with pytest.raises(ValueError, match=rf"net_params must not hold {name}: '{name}' is set by"):
+        make(net_params=net_params).fit(*data)
+
+
+def test_a_ctrl_c_in_a_callback_of_the_users_own_is_a_ctrl_c(make, data):
+    class Interrupting(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(net_params={"callbacks": [Interrupting()]}).fit(*data)
+
+
+@pytest.mark.parametrize(
+    "params", [{"module": torch.nn.Linear}, {"embedding": "periodic"}, {"noise": "homoscedastic"}]
+)
+def test_torchs_defaults_are_the_users(data, make, params):
+    params = {k: v for k, v in params.items() if k in make().get_params()}
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = make(**params).fit(*data)
+        assert_finite(answers(model, data[0]))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    weights = [*model.net_.module_.parameters(), *model.net_.criterion_.parameters()]
+    assert {p.dtype for p in weights} == {torch.float32}
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_it_trains_in_any_mode_of_the_caller(make, data, mode):
+    expected = answers(make().fit(*data), data[0])
+    with mode():
+        model = make().fit(*data)
+    assert_same_answers(answers(model, data[0]), expected)
+
+
+def test_an_instance_of_a_module_is_refused(make, data):
+    with pytest.raises(ValueError, match=r"module must be a factory, .* an instance of Linear"):
+        make(module=torch.nn.Linear(4, 2)).fit(*data)
+
+
+def test_what_skorch_or_the_optimizer_refuses_names_net_params(make, data):
+    with pytest.raises(ValueError, match=r"net_params=.*optimiser"):
+        make(net_params={"optimiser": torch.optim.SGD}).fit(*data)
+    with pytest.raises(ValueError, match=r"alpha=0\.1 .*weight_decay"):
+        make(net_params={"optimizer": torch.optim.Rprop}, alpha=0.1).fit(*data)
+
+
+def test_callbacks_of_skorch_find_what_they_look_for(make, data, tmp_path):
+    callbacks = [Checkpoint(dirname=tmp_path), LRScheduler("ReduceLROnPlateau")]
+    model = make(net_params={"callbacks": callbacks}, early_stopping=True).fit(*data)
+    assert (tmp_path / "params.pt").exists()
+    best = model.net_.history[:, "valid_loss_best"]
+    losses = model.net_.history[:, "valid_loss"]
+    assert best == [loss <= min(losses[: i + 1]) for i, loss in enumerate(losses)]
+
+
+def test_fits_of_a_users_module_in_threads_are_those_alone(make, data):
+    def module(n_in, n_out):
+        layers = torch.nn.Linear(n_in, 8), torch.nn.Dropout(), torch.nn.Linear(8, n_out)
+        return torch.nn.Sequential(*layers)
+
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    models = [make(module=module, random_state=i) for i in range(4)]
+    alone = [answers(clone(model).fit(*data), data[0]) for model in models]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda model: answers(model.fit(*data), data[0]), models))
+    for one, other in zip(alone, together, strict=True):
+        assert_same_answers(one, other)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_cpu_0_is_the_cpu(make, data):
+    model = make().fit(*data)
+    assert model._chunk_rows("cpu:0") == model._chunk_rows("cpu") < model._chunk_rows("cuda:0")

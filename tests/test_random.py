@@ -11,6 +11,12 @@ def test_an_int_gives_one_seed_and_an_instance_moves_on():
     assert draw_seed(state) != draw_seed(state)
 
 
+def test_none_is_random_and_leaves_numpys_global_state_alone():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    assert draw_seed(None) != draw_seed(None)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
 def test_streams_and_paths_are_apart():
     draws = [
         numpy_rng(0, stream, *path).integers(2**62)
@@ -33,7 +39,7 @@ def test_seeded_block_gives_the_global_state_back(fail):
     draws = []
     for _ in range(2):
         try:
-            with torch_seeded(0, Stream.MODULE):
+            with torch_seeded(0):
                 draws.append(torch.rand(3))
                 if fail:
                     raise RuntimeError("in the block")

@@ -55,6 +55,15 @@ def test_blocks_that_overlap_in_threads_give_back_what_the_first_found():
         assert pool.submit(torch.get_num_threads).result() == 2
 
 
+@pytest.mark.usefixtures("two_threads")
+def test_an_inner_block_does_not_open_the_outer_one():
+    with one_thread():
+        with one_thread():
+            pass
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
+
+
 @pytest.mark.parametrize(("n_items", "n_threads"), [(40, 3), (5, 3), (0, 3), (40, 1)])
 def test_map_in_threads_is_map(n_items, n_threads):
     with one_thread():

@@ -48,10 +48,18 @@ class HeldOutMonitor:
         """Best held-out score of each member so far."""
         return self._best
 
+    def start_from(self, net) -> None:
+        """Take the weights that the net has for the best so far."""
+        self._best = self._score(net)
+        self._best_tensors = [
+            [t.clone() for t in net.member_tensors(member)] for member in range(len(self._best))
+        ]
+
     def __call__(self, net) -> bool:
         scores = self._score(net)
         self.scores.append(scores)
         net.history.record("valid_loss", float(-scores.mean()))
+        net.record_best("valid_loss")
         running = self._stale < self._patience
         for member in np.flatnonzero(running & (scores > self._best)):
             self._best_tensors[member] = [t.clone() for t in net.member_tensors(member)]
@@ -87,6 +95,9 @@ class TrainingLossMonitor:
     """
 
     scores = best_scores = None
+
+    def start_from(self, net) -> None:
+        """Nothing to do: there is no best to keep."""
 
     def __init__(self, *, patience: int, tol: float):
         self._patience, self._tol = patience, tol

@@ -6,6 +6,7 @@ import math
 
 import torch
 from skorch import NeuralNet
+from skorch.callbacks import EarlyStopping
 
 from sk_deltauq._skorch.rows import AnchoredBatches, TrainingRows
 
@@ -59,14 +60,14 @@ class StackedNet(NeuralNet):
             If the loss is no longer finite.
         """
         self._monitor, self._progress, self._stop = monitor, progress, False
-        self.notify("on_train_begin", X=rows)
+        self.notify("on_train_begin", X=rows, y=None)
         try:
             self.fit_loop(rows, epochs=n_epochs)
         except _StopTraining:
             pass
         finally:
             self._monitor = self._progress = None
-        self.notify("on_train_end", X=rows)
+        self.notify("on_train_end", X=rows, y=None)
         self._drop_batch_history()
         self.module_.eval()
         return self._stop
@@ -74,6 +75,11 @@ class StackedNet(NeuralNet):
     def member_tensors(self, member: int) -> list[torch.Tensor]:
         """Views of all that training changes in one member, of the module and of the head."""
         return [*self.module_.member_tensors(member), *self.criterion_.member_tensors(member)]
+
+    def record_best(self, name: str) -> None:
+        """Note, as skorch's own scoring does, whether this epoch's value is the lowest so far."""
+        values = self.history[:, name]
+        self.history.record(name + "_best", values[-1] <= min(values))
 
     # skorch's seams
 
@@ -100,8 +106,9 @@ class StackedNet(NeuralNet):
             try:
                 callback.on_epoch_end(self, **cb_kwargs)
             except KeyboardInterrupt:
-                # This is how skorch's own EarlyStopping asks for the end of training. A Ctrl-C
-                # reaches us from everywhere else, and goes on to the caller.
+                # This is how skorch's EarlyStopping asks for the end; elsewhere it is a Ctrl-C.
+                if not isinstance(callback, EarlyStopping):
+                    raise
                 self._stop = True
         if self._stop:
             raise _StopTraining
@@ -111,12 +118,13 @@ class StackedNet(NeuralNet):
             return
         if self.callbacks_:
             super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
-            losses = self.history[-1, "batches", :, prefix + "_loss"]
+            losses = torch.tensor(self.history[-1, "batches", :, prefix + "_loss"])
         else:
             # Nobody listens to the mini-batches: no notes of each, which cost a fifth of the time.
-            losses = [step_fn(batch, **fit_params)["loss"].detach() for batch in iterator]
-        loss = float(torch.as_tensor(losses).mean()) / self.module_.n_members
+            losses = torch.stack([step_fn(batch)["loss"].detach() for batch in iterator])
+        loss = float(losses.mean()) / self.module_.n_members
         self.history.record(prefix + "_loss", loss)
+        self.record_best(prefix + "_loss")
 
     def on_epoch_begin(self, net, dataset_train=None, dataset_valid=None, **kwargs):
         self._drop_batch_history()

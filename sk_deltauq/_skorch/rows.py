@@ -107,7 +107,10 @@ class Batches:
 
     def _permutations(self):
         n_rows, device = self.rows.train.shape[1], self.rows.train.device
-        return [torch.randperm(n_rows, generator=g).to(device) for g in self.rows.generators]
+        return [
+            torch.randperm(n_rows, generator=g, device="cpu").to(device)
+            for g in self.rows.generators
+        ]
 
 
 class AnchoredBatches(Batches):
@@ -137,7 +140,7 @@ class AnchoredBatches(Batches):
         rows, anchors = self.rows, []
         for train, generator in zip(rows.train, rows.generators, strict=True):
             cumulative = rows.weights[train].cpu().double().cumsum(0)
-            draws = torch.rand(len(train), generator=generator, dtype=torch.float64)
+            draws = torch.rand(len(train), generator=generator, dtype=torch.float64, device="cpu")
             picked = torch.searchsorted(cumulative, draws * cumulative[-1])
             anchors.append(picked.clamp_(max=len(train) - 1).to(train.device))
         return anchors

@@ -27,6 +27,19 @@ MIN_HELD_OUT = 5
 # tenth, and both were far better than training on all rows to the end (variances overfit).
 _WANTED_HELD_OUT, _FEWEST_FOLDS = 20, 4
 
+# What `net_params` must leave alone, and what it is set by.
+_OURS = {
+    "module": "set by the parameter module",
+    "criterion": "set by the parameter noise, or by the classes",
+    "device": "set by the parameter device",
+    "batch_size": "set by the parameter batch_size",
+    "verbose": "set by the parameter verbose",
+    "max_epochs": "set by the parameter max_iter",
+    "warm_start": "set by the parameter warm_start",
+    "iterator_train": "what makes the mini-batches",
+    "train_split": "set by early_stopping and validation_fraction",
+}
+
 # In the largest matrix product of a step: some five milliseconds on one core.
 _FLOPS_WORTH_THREADS = 2e8
 
@@ -108,10 +121,13 @@ class Training:
     batches: Callable = AnchoredBatches
 
     def rows(self, x, y, weights, *, labels=None, call: int = 0) -> TrainingRows:
-        """Put the data on the device and deal out the rows (`call` tells later calls apart)."""
+        """Put the data on the device and deal out the rows.
+
+        `call` gives each call another order of the rows; who holds out which stays the same.
+        """
         n_rows = len(x)
         if self.n_folds:
-            rng = numpy_rng(self.seed, Stream.FOLDS, call)
+            rng = numpy_rng(self.seed, Stream.FOLDS)
             train, held_out = deal_folds(rng, n_rows, self.n_folds, self.n_members, labels)
         else:
             train = np.tile(np.arange(n_rows), (self.n_members, 1))
@@ -146,12 +162,35 @@ class Training:
             ]
         if "optimizer" in self.net_params:
             del params["optimizer__fused"]  # not every optimizer has it
+        taken = sorted(_OURS.keys() & self.net_params)
+        if taken:
+            raise ValueError(
+                f"net_params must not hold {', '.join(taken)}: "
+                + " ".join(f"{name!r} is {_OURS[name]}." for name in taken)
+            )
         # skorch keeps the callbacks that it is given, and they keep state: copies, not the user's.
         params.update(copy.deepcopy(self.net_params))
-        return self.net_class(module, head, **params).initialize()
+        try:
+            return self.net_class(module, head, **params).initialize()
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"skorch or the optimizer refuses net_params={self.net_params!r} with alpha="
+                f"{self.alpha} (which sets the optimizer's weight_decay where it is not zero): "
+                f"{error}"
+            ) from error
 
-    def run(self, net: StackedNet, rows: TrainingRows):
-        """Train the net; best weights restored. Returns the monitor, with its scores."""
+    def update(self, net: StackedNet, n_rows: int) -> StackedNet:
+        """Let a net that goes on take today's batch size and, if it changed, step size."""
+        net.batch_size = batch_rows(self.batch_size, n_rows)
+        if "lr" not in self.net_params and net.lr != self.learning_rate_init:
+            net.set_params(lr=self.learning_rate_init)  # of the optimizer too
+        return net
+
+    def run(self, net: StackedNet, rows: TrainingRows, *, resumed: bool = False):
+        """Train the net; best weights restored. Returns the monitor, with its scores.
+
+        A net that goes on from a fit does not end with weights worse than those it came with.
+        """
         stopping = {"patience": self.n_iter_no_change, "tol": self.tol}
         if self.n_folds:
             monitor = HeldOutMonitor(rows, **stopping)
@@ -160,6 +199,8 @@ class Training:
         bar = tqdm(total=self.max_iter, desc=self.name, unit="epoch", disable=not self.verbose)
         flops = 2 * self.n_members * net.batch_size * net.module_.width**2
         with bar, one_thread() if flops < _FLOPS_WORTH_THREADS else contextlib.nullcontext():
+            if resumed:
+                monitor.start_from(net)
             stopped = net.train(rows, n_epochs=self.max_iter, monitor=monitor, progress=bar)
         monitor.restore(net)
         if self.warn and not stopped:

@@ -10,6 +10,8 @@ import math
 import torch
 from torch import nn
 
+from sk_deltauq._torch.layers import CPU_FLOAT
+
 N_FREQUENCIES = 4
 PERIODIC_SCALE = 0.3
 
@@ -46,7 +48,7 @@ class Sinusoidal(_Waves):
 
     def __init__(self, n_features: int, generators):
         super().__init__(n_features)
-        octaves = math.pi / 4 * 2.0 ** torch.arange(N_FREQUENCIES, dtype=torch.float32)
+        octaves = math.pi / 4 * 2.0 ** torch.arange(N_FREQUENCIES, **CPU_FLOAT)
         self.register_buffer("frequencies", octaves[:, None])  # (frequency, 1)
 
 
@@ -56,7 +58,7 @@ class Periodic(_Waves):
     def __init__(self, n_features: int, generators):
         super().__init__(n_features)
         shape = (n_features, N_FREQUENCIES, 1)
-        draws = [torch.randn(shape, generator=g, dtype=torch.float32) for g in generators]
+        draws = [torch.randn(shape, generator=g, **CPU_FLOAT) for g in generators]
         self.frequencies = nn.Parameter(2 * math.pi * PERIODIC_SCALE * torch.stack(draws))
 
 

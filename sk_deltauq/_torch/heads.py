@@ -54,7 +54,8 @@ class GaussianHead(_Head):
         self.n_targets, self.noise, self.nll_beta = n_targets, noise, nll_beta
         self.n_network_outputs = n_targets * (2 if noise == "heteroscedastic" else 1)
         if noise == "homoscedastic":
-            self.raw_noise = nn.Parameter(torch.zeros(n_members, n_targets, 1))
+            noise = torch.zeros((n_members, n_targets, 1), dtype=torch.float32, device="cpu")
+            self.raw_noise = nn.Parameter(noise)
 
     def _mean_and_variance(self, raw: torch.Tensor):
         """Split raw `(member, output, ..., sample)`; no noise model has a variance of None."""

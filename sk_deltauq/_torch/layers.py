@@ -11,10 +11,13 @@ import math
 import torch
 from torch import nn
 
+# Said at each draw: torch's defaults are the user's to change.
+CPU_FLOAT = {"dtype": torch.float32, "device": "cpu"}
+
 
 def _uniform(shape, bound: float, generators) -> torch.Tensor:
     """Draw `(member, *shape)` from U(-bound, bound), each member from its own generator."""
-    draws = [torch.rand(shape, generator=g, dtype=torch.float32) for g in generators]
+    draws = [torch.rand(shape, generator=g, **CPU_FLOAT) for g in generators]
     return (2 * torch.stack(draws) - 1) * bound
 
 
@@ -23,8 +26,7 @@ def dropout_masks(n_masks: int, n_units: int, rate: float, generators) -> torch.
 
     They are drawn mask by mask, so a longer series begins with the shorter one.
     """
-    on_cpu = {"dtype": torch.float32, "device": "cpu"}
-    draws = [torch.rand((n_masks, n_units), generator=g, **on_cpu) for g in generators]
+    draws = [torch.rand((n_masks, n_units), generator=g, **CPU_FLOAT) for g in generators]
     kept = torch.stack(draws) >= rate
     return (kept.float() / (1 - rate)).transpose(1, 2)
 

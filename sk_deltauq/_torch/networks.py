@@ -13,6 +13,7 @@ from itertools import pairwise
 import torch
 from torch import nn
 
+from sk_deltauq._random import torch_seeded
 from sk_deltauq._torch.embeddings import EMBEDDINGS
 from sk_deltauq._torch.layers import AnchoredLinear, StackedLinear
 
@@ -210,10 +211,17 @@ class _Modules(nn.Module):
         self.in_features = self.n_inputs * self.embedding.n_outputs
         self.members = nn.ModuleList()
         for generator in generators:
-            # A user's module draws its weights from torch's global state: seed it, and restore it.
-            with torch.random.fork_rng():
-                torch.manual_seed(generator.initial_seed())
-                self.members.append(factory(self.in_features, n_outputs))
+            # A user's module draws its weights from torch's global state.
+            with torch_seeded(generator.initial_seed()):
+                self.members.append(factory(self.in_features, n_outputs).float())
+        self._try_out(n_features)
+
+    @torch.no_grad()
+    def _try_out(self, n_features):
+        """Let a module of the wrong shape fail here, before anything is trained."""
+        rows = torch.zeros((self.n_members, n_features, 2), dtype=torch.float32, device="cpu")
+        self.eval()(*[rows] * self.n_inputs)
+        self.train()
 
     @property
     def width(self) -> int:

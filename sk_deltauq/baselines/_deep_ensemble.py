@@ -107,13 +107,15 @@ class DeepEnsembleRegressor(GaussianUQ, _DeepEnsemble):
         Number of epochs in a row without an improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
         Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so from 20 rows on (5 in a fold; with
-        more than four members, 5 rows a member), and holds out more than `validation_fraction`
-        where that would be fewer than 20 rows, up to a quarter. Below, too few rows are left for
-        a hold-out to mean anything: training runs on all rows until its loss no longer falls.
+        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
+        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
+        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
+        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
+        loss no longer falls, and the band deserves less trust.
     validation_fraction : float, default=0.1
-        Part of the rows that a member holds out, above 0 and at most 0.5; less where there are
-        more members than `1 / validation_fraction`.
+        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
+        dealt into folds of one size, at least one a member, so the part is one over a whole
+        number: 0.1 is a tenth, 0.3 a quarter.
     warm_start : bool, default=False
         Whether `fit` goes on from the weights and scales of the last fit.
     module : callable, default=None
@@ -123,7 +125,9 @@ class DeepEnsembleRegressor(GaussianUQ, _DeepEnsemble):
     net_params : dict, default=None
         Further parameters for the `skorch.NeuralNet` that does the training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`.
+        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
+        stopping, `valid_loss`; those that score data of their own are not served. What another
+        parameter sets is refused.
     device : str, default="cpu"
         Torch device to train and predict on.
     random_state : int, RandomState instance or None, default=None
@@ -296,13 +300,15 @@ class DeepEnsembleClassifier(CategoricalUQ, _DeepEnsemble):
         Number of epochs in a row without an improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
         Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so from 20 rows on (5 in a fold; with
-        more than four members, 5 rows a member), and holds out more than `validation_fraction`
-        where that would be fewer than 20 rows, up to a quarter. Below, too few rows are left for
-        a hold-out to mean anything: training runs on all rows until its loss no longer falls.
+        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
+        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
+        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
+        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
+        loss no longer falls, and the band deserves less trust.
     validation_fraction : float, default=0.1
-        Part of the rows that a member holds out, above 0 and at most 0.5; less where there are
-        more members than `1 / validation_fraction`.
+        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
+        dealt into folds of one size, at least one a member, so the part is one over a whole
+        number: 0.1 is a tenth, 0.3 a quarter.
     warm_start : bool, default=False
         Whether `fit` goes on from the weights and scales of the last fit.
     module : callable, default=None
@@ -312,7 +318,9 @@ class DeepEnsembleClassifier(CategoricalUQ, _DeepEnsemble):
     net_params : dict, default=None
         Further parameters for the `skorch.NeuralNet` that does the training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`.
+        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
+        stopping, `valid_loss`; those that score data of their own are not served. What another
+        parameter sets is refused.
     device : str, default="cpu"
         Torch device to train and predict on.
     random_state : int, RandomState instance or None, default=None

@@ -8,8 +8,8 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import Pipeline
 
 from sk_deltauq.distributions import NormalMixture
-from sk_deltauq.metrics._checks import average
 from sk_deltauq.metrics._classification import brier_score, expected_calibration_error
+from sk_deltauq.metrics._regression import coverage as share_covered
 from sk_deltauq.metrics._regression import crps, gaussian_nll, interval_score, nll
 
 
@@ -51,6 +51,8 @@ def nll_scorer(estimator, X, y, sample_weight=None):
     model, X = _unwrap(estimator, X)
     if is_classifier(model):
         y_proba = _predict_proba(model, X)
+        if len(model.classes_) == 1 and np.all(np.asarray(y) == model.classes_[0]):
+            return 0.0  # certain and right; log_loss refuses a single class
         return -float(log_loss(y, y_proba, labels=model.classes_, sample_weight=sample_weight))
     mean, std = _predict_std(model, X)
     return -gaussian_nll(_like(y, mean.shape), mean, std, sample_weight=sample_weight)
@@ -94,8 +96,7 @@ def coverage_error_scorer(estimator, X, y, sample_weight=None, *, coverage=0.9):
     """
     y, dist = _observed_and_dist(estimator, X, y)
     lower, upper = np.moveaxis(dist.interval(coverage), -1, 0)
-    observed = average((lower <= y) & (y <= upper), sample_weight)
-    return -abs(observed - coverage)
+    return -abs(share_covered(y, lower, upper, sample_weight=sample_weight) - coverage)
 
 
 def brier_scorer(estimator, X, y, sample_weight=None):

@@ -178,10 +178,21 @@ def test_member_tensors_of_modules_include_buffers():
 
 
 def test_a_module_with_another_output_shape_is_refused():
-    network = AnchoredModules(
-        D, P, factory=lambda i, o: nn.Linear(i, 1), embedding=None, generators=generators()
-    )
     with pytest.raises(
-        ValueError, match=r"module must map rows of width 6 to 4 outputs.*\(5, 1\)"
+        ValueError, match=r"module must map rows of width 6 to 4 outputs.*\(2, 1\)"
     ):
-        network(rows(M, D, N).float(), rows(M, D, N).float())
+        AnchoredModules(
+            D, P, factory=lambda i, o: nn.Linear(i, 1), embedding=None, generators=generators()
+        )
+
+
+def test_trying_a_module_out_leaves_its_statistics_alone():
+    network = AnchoredModules(
+        D,
+        P,
+        factory=lambda i, o: nn.Sequential(nn.BatchNorm1d(i), nn.Linear(i, o)),
+        embedding=None,
+        generators=generators(),
+    )
+    assert network.training
+    assert network.members[0][0].num_batches_tracked == 0

@@ -1,0 +1,137 @@
+"""Going on from a fit: what `warm_start` and `partial_fit` keep, and what they do not."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from sk_deltauq._skorch.net import StackedNet
+from sk_deltauq._skorch.rows import TrainingRows
+from tests._helpers import regressor
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """The rows of each call, and the anchors of its mini-batches."""
+    calls = []
+    train = StackedNet.train
+
+    def spy(net, rows: TrainingRows, **settings):
+        state = [g.get_state() for g in rows.generators]
+        batches = [c.clone() for (_, c), _ in net.get_iterator(rows, training=True)]
+        for g, s in zip(rows.generators, state, strict=True):
+            g.set_state(s)
+        calls.append((rows.held_out.clone(), torch.cat(batches, dim=-1)))
+        return train(net, rows, **settings)
+
+    monkeypatch.setattr(StackedNet, "train", spy)
+    return calls
+
+
+def test_warm_fits_hold_out_the_same_rows_and_pair_them_with_other_anchors(make, data, seen):
+    model = make(warm_start=True, early_stopping=True, n_members=2)
+    for _ in range(3):
+        model.fit(*data)
+    for (held_out, pairs), (next_held_out, next_pairs) in pairwise(seen):
+        assert held_out.numel()
+        assert torch.equal(held_out, next_held_out), "a held-out row must never train"
+        assert not torch.equal(pairs, next_pairs)
+
+
+def test_calls_of_partial_fit_and_fit_all_differ_in_their_batches(make, data, seen):
+    model = make(warm_start=True)
+    for method in ("partial_fit", "partial_fit", "fit", "partial_fit"):
+        getattr(model, method)(*data)
+    pairs = [anchors for _, anchors in seen]
+    for i, one in enumerate(pairs):
+        assert not any(torch.equal(one, other) for other in pairs[:i])
+
+
+def test_many_short_warm_fits_learn_like_one_long_fit(regression_data):
+    X, y = regression_data
+    params = {"learning_rate_init": 0.02}
+    long = regressor(max_iter=60, **params).fit(X, y)
+    short = regressor(max_iter=1, warm_start=True, **params)
+    for _ in range(60):
+        short.fit(X, y)
+    errors = [np.sqrt(np.mean((m.predict(X) - y) ** 2)) for m in (long, short)]
+    assert errors[1] < 1.5 * errors[0]
+
+
+def test_a_warm_fit_takes_todays_parameters(regression_data):
+    model = regressor(warm_start=True).fit(*regression_data)
+    model.set_params(nll_beta=1.0, learning_rate_init=0.5, batch_size=7).fit(*regression_data)
+    assert model.net_.criterion_.nll_beta == 1.0
+    assert model.net_.optimizer_.param_groups[0]["lr"] == 0.5
+    assert model.net_.batch_size == 7
+
+
+def test_a_warm_fit_never_ends_with_a_lower_held_out_score(make, data):
+    model = make(early_stopping=True, max_iter=30, learning_rate_init=0.02).fit(*data)
+    before = model.best_validation_score_
+    model.set_params(warm_start=True, learning_rate_init=50.0, max_iter=2).fit(*data)
+    assert model.best_validation_score_ >= before
+
+
+def test_partial_fit_does_not_move_to_another_device(make, data):
+    model = make().partial_fit(*data)
+    model.net_.device = "cuda"  # as if it had been trained there
+    with pytest.raises(ValueError, match=r"cannot move to device='cpu': the net is on 'cuda'"):
+        model.partial_fit(*data)
+
+
+@pytest.mark.parametrize("value", [True, np.True_])
+def test_partial_fit_refuses_early_stopping_of_any_truth(make, data, value):
+    with pytest.raises(ValueError, match="does not support early_stopping=True"):
+        make(early_stopping=value).partial_fit(*data)
+
+
+def test_partial_fit_takes_todays_step_size_batch_size_and_loss(regression_data):
+    X, y = regression_data
+    model = regressor(batch_size=50).partial_fit(X[:5], y[:5])
+    assert model.net_.batch_size == 5
+    model.set_params(learning_rate_init=1e-12, nll_beta=1.0)
+    weights = model.net_.module_.first.weight.clone()
+    model.partial_fit(X, y)
+    assert model.net_.batch_size == 50
+    assert model.net_.criterion_.nll_beta == 1.0
+    assert model.net_.optimizer_.param_groups[0]["lr"] == 1e-12
+    torch.testing.assert_close(model.net_.module_.first.weight, weights, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("changed", [{"alpha": 50.0}, {"net_params": {"lr": 0.1}}])
+def test_partial_fit_refuses_another_optimizer(make, data, changed):
+    model = make().partial_fit(*data).set_params(**changed)
+    with pytest.raises(ValueError, match=rf"cannot go on .* another {next(iter(changed))}\."):
+        model.partial_fit(*data)
+    model.set_params(warm_start=True).fit(*data)
+
+
+def test_a_constant_column_must_stay_constant(make, data):
+    X, y = data
+    still = X.copy()
+    still[:, 1] = 2.0
+    model = make(warm_start=True).fit(still, y)
+    model.fit(still, y)
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=r"X varies in column \[1\], which was constant"):
+            getattr(model, method)(X, y)
+    assert model.set_params(warm_start=False).fit(X, y)
+
+
+def test_a_constant_target_must_stay_constant(regression_data):
+    X, y = regression_data
+    model = regressor(warm_start=True).fit(X, np.full(len(y), 7.0))
+    for new in (y, np.full(len(y), 8.0)):
+        with pytest.raises(ValueError, match=r"y varies in column \[0\], which was constant"):
+            model.fit(X, new)
+
+
+def test_a_stream_may_begin_with_one_row(make, data):
+    X, y = data
+    labels = {} if make is regressor else {"classes": np.unique(y)}
+    model = make(learning_rate_init=0.02).partial_fit(X[:1], y[:1], **labels)
+    for _ in range(60):
+        model.partial_fit(X, y)
+    assert model.score(X, y) > 0.3
