@@ -466,3 +466,12 @@ def test_coverage_error_scorer_checks_like_the_metric(regression):
 def test_nll_scorer_of_a_single_class_is_certain():
     X, y = np.arange(6.0).reshape(3, 2), ["only"] * 3
     assert nll_scorer(GaussianNB().fit(X, y), X, y) == 0
+
+
+def test_one_sided_intervals_are_covered_by_their_finite_end():
+    y, upper = np.array([0.0, 1.0, 2.0, 3.0]), np.full(4, 1.5)
+    lower = np.full(4, -np.inf)
+    assert coverage(y, lower, upper) == 0.5
+    assert mean_width(lower, upper) == np.inf
+    with pytest.raises(ValueError, match="lower must not contain NaN"):
+        coverage(y, np.full(4, np.nan), upper)

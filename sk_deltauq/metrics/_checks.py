@@ -4,12 +4,18 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
 
-def real_array(name, values):
-    return check_array(values, dtype=np.float64, ensure_2d=False, input_name=name)
+def real_array(name, values, *, finite=True):
+    """Float64 without NaN and, if `finite`, without infinity."""
+    array = check_array(
+        values, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite, input_name=name
+    )
+    if np.isnan(array).any():
+        raise ValueError(f"{name} must not contain NaN.")
+    return array
 
 
-def same_shape(**arrays):
-    arrays = {name: real_array(name, values) for name, values in arrays.items()}
+def same_shape(finite=True, **arrays):
+    arrays = {name: real_array(name, values, finite=finite) for name, values in arrays.items()}
     first, *others = arrays
     for name in others:
         if arrays[name].shape != arrays[first].shape:
@@ -21,7 +27,10 @@ def same_shape(**arrays):
 
 
 def interval_ends(**arrays):
-    arrays = same_shape(**arrays)
+    """Checked intervals; an infinite end makes a one-sided one."""
+    if "y_true" in arrays:
+        real_array("y_true", arrays["y_true"])
+    arrays = same_shape(finite=False, **arrays)
     *_, lower, upper = arrays
     if (lower > upper).any():
         raise ValueError("lower must not exceed upper. Are the two swapped?")
