@@ -101,15 +101,15 @@ METHODS = {
             "MLP",
             "scikit-learn's MLPRegressor with one noise level, from five held-out folds of the "
             "training rows.",
-            "Widths, batches, step size, epochs and patience of Delta-UQ's defaults, fixed "
-            "beforehand.",
+            "Widths, batches, step size, epochs and patience are Delta-UQ's; the rest is "
+            "scikit-learn's default.",
             _constant_noise,
         ),
         Method(
             "mlp-5",
             "5 bagged MLPs",
-            "Five of scikit-learn's MLPRegressor on bootstrap samples with one noise level, from "
-            "out-of-bag errors.",
+            "Five of scikit-learn's MLPRegressor on bootstrap samples, mixed, with one noise level "
+            "from out-of-bag errors.",
             "As for one MLP.",
             _bagged_noise,
         ),
@@ -202,6 +202,24 @@ def applicable(name: str, n_train: int) -> str:
     if method.requires and importlib.util.find_spec(method.requires) is None:
         return f"{method.requires} is not installed: pip install {method.requires}."
     return ""
+
+
+def table(preset: str) -> list[tuple[str, str, str]]:
+    """Each method, the settings that are not the defaults of its estimator, how they were chosen.
+
+    The settings are those for sets of ordinary size, with what differs on large ones after them.
+    """
+    rows = []
+    for method in METHODS.values():
+        # scikit-learn's repr shows what differs from the defaults.
+        small, large = (
+            " ".join(repr(make(method.name, preset, n_rows, random_state=None)).split())
+            for n_rows in (LARGE, LARGE + 1)
+        )
+        if large != small:
+            small += f"; above {LARGE:,} training rows {large}"
+        rows.append((method.name, small, method.chosen))
+    return rows
 
 
 def settings(estimator: BaseEstimator) -> dict:
