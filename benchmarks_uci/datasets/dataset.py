@@ -43,3 +43,34 @@ class Dataset:
     def __post_init__(self):
         for array in (self.X, self.y, self.order):
             array.setflags(write=False)
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """The numbers of one source, before anything is known to be right about them.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names as the source has them, the target and columns to be left out included.
+    values : ndarray of shape (n_rows, n_columns)
+        Float64; a nominal column by the number it spells, never by its category's code.
+    source : str
+        Where the rows came from, for people; `Dataset.source` repeats it.
+    """
+
+    columns: tuple[str, ...]
+    values: np.ndarray
+    source: str
+
+    def __post_init__(self):
+        if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):
+            raise ValueError(
+                f"{self.source}: values of shape {self.values.shape} do not go with "
+                f"{len(self.columns)} column names."
+            )
+
+    def keep(self, indices: list[int]) -> RawTable:
+        """The same table with the columns of these numbers alone, in this order."""
+        columns = tuple(self.columns[i] for i in indices)
+        return RawTable(columns, self.values[:, indices], self.source)
