@@ -149,7 +149,7 @@ def _fill(record, task, dataset):
     model = _make(task, split)
     settings = methods.settings(model)
     record.update(settings=settings, settings_id=settings_id(settings))
-    _warm_up(task.method)
+    _warm_up(task.method, model)
     start = time.perf_counter()
     model.fit(dataset.X[split.train], dataset.y[split.train])
     fitted = time.perf_counter()
@@ -165,12 +165,17 @@ def _fill(record, task, dataset):
     record.update(found)
 
 
-@functools.cache
-def _warm_up(name):
+def _warm_up(name, model):
     """Import what the first fit in a process would import, which is none of its time."""
-    torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # loads torch's compiler: seconds
     if requires := methods.METHODS[name].requires:
         importlib.import_module(requires)
+    if type(model).__module__.startswith(sk_deltauq.__name__):
+        _load_optimizer()
+
+
+@functools.cache
+def _load_optimizer():
+    torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # loads torch's compiler: seconds
 
 
 @functools.cache

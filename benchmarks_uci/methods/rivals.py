@@ -179,12 +179,17 @@ class NGBoost(_Normal):
         self.random_state = random_state
 
     def fit(self, X, y):
-        from ngboost import NGBRegressor  # an extra, and slow to import
+        # An extra, and slow to import
+        from ngboost import NGBRegressor
+        from ngboost.learners import default_tree_learner
 
         X, X_held, y, y_held = train_test_split(
             X, y, test_size=self.validation_fraction, random_state=self.random_state
         )
+        # Left to itself, its trees draw from NumPy's global generator.
+        tree = clone(default_tree_learner).set_params(random_state=self.random_state)
         self.ngb_ = NGBRegressor(
+            Base=tree,
             n_estimators=self.n_estimators,
             learning_rate=self.learning_rate,
             random_state=self.random_state,

@@ -3,6 +3,7 @@ import hashlib
 import numpy as np
 import pytest
 
+from benchmarks_uci.datasets import EMBEDDED, Sources, load
 from benchmarks_uci.protocols import PROTOCOLS, gap, hl90, random80, split_hash, tail
 from tests.benchmarks_uci._helpers import toy_dataset
 
@@ -136,6 +137,11 @@ def test_hash_is_that_of_the_places_in_canonical_order():
     assert split_hash(split, dataset) == hashlib.sha256(text.encode()).hexdigest()
 
 
+def digest(splits, dataset):
+    hashes = "".join(split_hash(split, dataset) for split in splits)
+    return hashlib.sha256(hashes.encode()).hexdigest()[:16]
+
+
 PINNED = {
     "random80": "66f97ef9650331b1",
     "hl90": "100384ee0d469a4d",
@@ -147,5 +153,18 @@ PINNED = {
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_splits_stay_what_they_were(protocol):
     dataset = toy_dataset()
-    digests = "".join(split_hash(split, dataset) for split in splits_of(protocol, dataset))
-    assert hashlib.sha256(digests.encode()).hexdigest()[:16] == PINNED[protocol]
+    assert digest(splits_of(protocol, dataset), dataset) == PINNED[protocol]
+
+
+PINNED_EMBEDDED = {
+    "boston": ["ae6efcd5a2e9cf85", "974975d36bbeccfd", "8b763c99d6e287da", "c57f27f9d5c00cca"],
+    "concrete": ["0f50d961a5e38cbc", "8f2b8059df1c172f", "ee88be1c95d9f8e5", "05d376b5fb0b0832"],
+    "wine": ["07d91d2d02c4456b", "16131e8cf74d102b", "112d48e38e278eda", "8fe606f52514d2a3"],
+}
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_splits_of_the_embedded_sets_stay_what_they_were(name):
+    dataset = load(name, Sources(offline=True))
+    found = [digest(splits_of(protocol, dataset), dataset) for protocol in PROTOCOLS]
+    assert found == PINNED_EMBEDDED[name]
