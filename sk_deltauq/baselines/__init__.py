@@ -2,10 +2,12 @@
 
 from sk_deltauq.baselines._deep_ensemble import DeepEnsembleClassifier, DeepEnsembleRegressor
 from sk_deltauq.baselines._mc_dropout import MCDropoutClassifier, MCDropoutRegressor
+from sk_deltauq.baselines._pbp import PBPRegressor
 
 __all__ = [
     "DeepEnsembleClassifier",
     "DeepEnsembleRegressor",
     "MCDropoutClassifier",
     "MCDropoutRegressor",
+    "PBPRegressor",
 ]
