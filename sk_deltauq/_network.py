@@ -117,11 +117,7 @@ class NetworkUQ(BaseUQ):
                 "module must be a factory, called as module(in_features, out_features), got an "
                 f"instance of {type(self.module).__name__}. Pass a class or a function."
             )
-        if plan.partial and self.early_stopping not in (False, "auto"):
-            raise ValueError(
-                "partial_fit does not support early_stopping=True: one call has no later epochs "
-                "to compare with. Use early_stopping='auto' or False."
-            )
+        refuse_early_stopping_in_parts(self.early_stopping, plan)
         training = self._training(data, plan)
         make_net = self._resumed_net if plan.resume else self._new_net
         return training, make_net(data, training, plan)
@@ -208,6 +204,15 @@ def layer_sizes(sizes) -> tuple[int, ...]:
             f"{sizes.tolist()}."
         )
     return tuple(int(size) for size in sizes)
+
+
+def refuse_early_stopping_in_parts(early_stopping, plan: FitPlan) -> None:
+    """Refuse to stop `partial_fit` early."""
+    if plan.partial and early_stopping not in (False, "auto"):
+        raise ValueError(
+            "partial_fit does not support early_stopping=True: one call has no later epochs "
+            "to compare with. Use early_stopping='auto' or False."
+        )
 
 
 def _one_or_all_members(scores):

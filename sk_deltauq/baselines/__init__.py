@@ -3,6 +3,7 @@
 from sk_deltauq.baselines._anchor_ensemble import AnchorEnsembleClassifier, AnchorEnsembleRegressor
 from sk_deltauq.baselines._deep_ensemble import DeepEnsembleClassifier, DeepEnsembleRegressor
 from sk_deltauq.baselines._mc_dropout import MCDropoutClassifier, MCDropoutRegressor
+from sk_deltauq.baselines._pbp import PBPRegressor
 
 __all__ = [
     "AnchorEnsembleClassifier",
@@ -11,4 +12,5 @@ __all__ = [
     "DeepEnsembleRegressor",
     "MCDropoutClassifier",
     "MCDropoutRegressor",
+    "PBPRegressor",
 ]
