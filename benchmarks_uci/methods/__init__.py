@@ -107,8 +107,8 @@ METHODS = {
             "MLP",
             "scikit-learn's MLPRegressor with one noise level, from five held-out folds of the "
             "training rows.",
-            "Widths, step size, epochs, patience and the rule for the batch size (32 to 1,024 rows, "
-            "by their number) are Delta-UQ's; the rest is scikit-learn's default.",
+            "Widths, step size, epochs, patience and batch size (32 to 1,024 rows "
+            "by the size of the set) are Delta-UQ's; the rest is scikit-learn's default.",
             _constant_noise,
         ),
         Method(
