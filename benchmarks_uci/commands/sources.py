@@ -9,26 +9,21 @@ import click
 
 from benchmarks_uci.datasets.sources import Sources
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-_EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-
 
 def source_options(command):
     """Add the options to a command, which gets them as one `Sources` named `sources`."""
 
     @click.option(
         "--data-dir",
-        type=_EXISTING_FOLDER,
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
         envvar="SK_DELTAUQ_DATA_DIR",
         show_envvar=True,
         help="A folder that holds every set asked for; nothing else is then looked at.",
     )
     @click.option(
         "--cache-dir",
-        type=_FOLDER,
-        envvar="OPENML_CACHE_DIR",
-        show_envvar=True,
-        help="The cache of OpenML.  [default: the one that openml uses]",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="The cache of OpenML.  [default: OPENML_CACHE_DIR, else the one that openml uses]",
     )
     @click.option(
         "--offline",
@@ -39,8 +34,8 @@ def source_options(command):
     )
     @click.option(
         "--timeout",
-        type=click.FloatRange(0, min_open=True),
-        default=Sources.timeout,
+        type=click.IntRange(1, 3600),
+        default=int(Sources.timeout),
         show_default=True,
         help="Seconds that a server may be silent.",
     )
