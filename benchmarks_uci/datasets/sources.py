@@ -26,3 +26,6 @@ class Sources:
     cache_dir: Path | None = None
     offline: bool = False
     timeout: float = 20.0
+
+
+ANYWHERE = Sources()
