@@ -65,7 +65,9 @@ class Entry:
         described = self._described(name)
         if data_file.suffix == ".arff" and (expected := described["md5_checksum"]):
             # openml writes text, so on Windows the ends of lines are not those that were sent.
-            found = [hashlib.md5(c).hexdigest() for c in (content, content.replace(b"\r\n", b"\n"))]
+            found = [
+                hashlib.md5(c).hexdigest() for c in (content, content.replace(b"\r\n", b"\n"))
+            ]
             if expected not in found:
                 raise DataCorrupt(
                     f"{name}: the cached file {data_file} has MD5 {found[0]}, its description "
@@ -137,7 +139,9 @@ def not_writable(name: str, root: Path, error: OSError) -> DataUnavailable:
 def _configured() -> str:
     """Where the configuration file of openml says, or where openml looks without one."""
     linux = sys.platform == "linux"
-    config_home = os.environ.get("XDG_CONFIG_HOME", "~/.config") + "/openml" if linux else "~/.openml"
+    config_home = (
+        os.environ.get("XDG_CONFIG_HOME", "~/.config") + "/openml" if linux else "~/.openml"
+    )
     parser = configparser.RawConfigParser()
     with contextlib.suppress(OSError, configparser.Error, UnicodeDecodeError):
         # The file has no sections, which configparser insists on.
