@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import time
 from pathlib import Path
@@ -28,17 +29,28 @@ from benchmarks_uci.datasets.sources import Sources
 SILENCE_SECONDS = 60.0
 _silent_since: dict[str, float] = {}
 
+logger = logging.getLogger("benchmarks_uci")
+
 
 def read_cache(spec: Spec, sources: Sources) -> RawTable | None:
     """The rows of the set that openml has in its cache, None if it has none.
+
+    None too, and a warning in the log, if they are there but cannot be read at all: another
+    source may have them, and `download` says why if not.
 
     Raises
     ------
     DataCorrupt
         The cached files are not those that were downloaded, or cannot be parsed.
-    DataUnavailable
-        They are there, but openml is not installed or cannot be imported.
     """
+    try:
+        return _from_cache(spec, sources)
+    except DataUnavailable as error:
+        logger.warning("%s", error)
+        return None
+
+
+def _from_cache(spec, sources):
     if spec.openml_id is None:
         return None
     entry = Entry.of(openml_cache.root(sources), spec.openml_id)
@@ -51,8 +63,8 @@ def read_cache(spec: Spec, sources: Sources) -> RawTable | None:
             return _parsed(spec, Path(root), "from its cache", entry.way_out())
     except OSError as error:
         raise DataUnavailable(
-            f"{spec.name}: the OpenML cache {entry.folder} cannot be read by way of a temporary "
-            f"folder ({error})."
+            f"{spec.name}: the OpenML cache {entry.folder} cannot be read, or not be copied to a "
+            f"temporary folder ({error})."
         ) from error
 
 
@@ -73,6 +85,8 @@ def download(spec: Spec, sources: Sources) -> RawTable:
     root = openml_cache.root(sources)
     entry = Entry.of(root, spec.openml_id)
     if sources.offline:
+        if entry.data_file() and (table := _from_cache(spec, sources)):
+            return table
         raise DataUnavailable(
             f"{spec.name}: not in the OpenML cache ({entry.folder}) and --offline was given. "
             f"Run once with a network, or put {spec.name}.csv into a folder and pass --data-dir "
@@ -83,9 +97,15 @@ def download(spec: Spec, sources: Sources) -> RawTable:
     with openml_cache.staging(spec.name, root) as stage:
         try:
             _fetch(spec, root, stage, sources.timeout)
+            staged = Entry.of(stage, spec.openml_id)
+            if staged.data_file() is None:
+                raise DataCorrupt(
+                    f"{spec.name}: what OpenML sent for data set {spec.openml_id} describes "
+                    f"another one. Nothing was kept."
+                )
             table = _parsed(spec, stage, "downloaded", "Nothing was kept.")
             build(spec, table)  # for its checks
-            Entry.of(stage, spec.openml_id).move_to(entry)
+            staged.move_to(entry)
         except OSError as error:
             raise openml_cache.not_writable(spec.name, root, error) from error
     return table
@@ -112,8 +132,6 @@ def _fetch(spec, root, stage, timeout):
         with session(stage, timeout, parquet=parquet) as exchange:
             try:
                 _openml_dataset(spec)
-                if Entry.of(stage, spec.openml_id).data_file() is None:
-                    raise KeyError("the description of another data set")
                 return
             except MemoryError:
                 raise
@@ -141,7 +159,7 @@ def _parsed(spec, root, how, way_out):
             dataset = _openml_dataset(spec)
             frame, *_ = dataset.get_data(include_row_id=True, include_ignore_attribute=True)
         source = f"OpenML data set {spec.openml_id} ({dataset.name}, version {dataset.version})"
-        columns = [_numbers(spec, source, frame[name]) for name in frame.columns]
+        columns = [_numbers(spec, source, column) for _, column in frame.items()]
     except (DataError, MemoryError, OSError):
         raise
     except Exception as error:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import configparser
 import contextlib
 import hashlib
-import logging
 import os
 import shutil
 import sys
@@ -28,8 +27,6 @@ SERVER = "https://www.openml.org/api/v1/xml"
 
 _DESCRIPTION = "description.xml"
 _NAMESPACE = "{http://openml.org/openml}"
-
-logger = logging.getLogger("benchmarks_uci")
 
 
 @dataclass(frozen=True)
@@ -52,10 +49,8 @@ class Entry:
         # ARFF first: its checksum stands in the description, parquet has none.
         for name in ("dataset.arff", f"dataset_{self.folder.name}.pq"):
             files = self.description, self.folder / name
-            if all(os.access(file, os.R_OK) for file in files):
+            if all(map(os.path.isfile, files)):
                 return files[1]
-            if all(map(os.path.exists, files)):
-                logger.warning("%s cannot be read; it is taken as not there.", self.folder)
         return None
 
     def copy_to(self, other: Entry, name: str) -> None:
