@@ -48,7 +48,7 @@ def build(spec: Spec, table: RawTable, target: str | None = None) -> Dataset:
             f"{spec.name}: {table.source} is not the expected data: its shape, means and standard "
             f"deviations are right, its rows are not. SHA-256 of the sorted rows at six digits: "
             f"found {content_hash}, expected {spec.content_hash}. Values were changed, or rounded "
-            f"otherwise than in the published file."
+            f"otherwise than in the published file; take the set from elsewhere."
         )
     return Dataset(
         name=spec.name,

@@ -18,10 +18,17 @@ from benchmarks_uci.datasets.checks import build, plain
 from benchmarks_uci.datasets.dataset import Dataset, RawTable
 from benchmarks_uci.datasets.errors import DataCorrupt, DataUnavailable
 from benchmarks_uci.datasets.registry import Spec
-from benchmarks_uci.datasets.text import read_table, read_text
+from benchmarks_uci.datasets.text import read_bytes, read_table, read_text
 
 SUFFIXES = (".csv", ".txt", ".csv.gz")
-_MANIFEST_KEYS = {"file": str, "rows": int, "features": int, "target": str, "sha256": str}
+_MANIFEST_KEYS = {
+    "file": str,
+    "rows": int,
+    "features": int,
+    "target": str,
+    "excluded": list,
+    "sha256": str,
+}
 
 
 def load(spec: Spec, folder: Path) -> Dataset:
@@ -72,9 +79,9 @@ def _manifest_entry(spec, path):
         raise DataCorrupt(f"{spec.name}: {path} is not JSON ({error}).") from error
     if not isinstance(manifest, dict):
         raise DataCorrupt(f"{spec.name}: {path} must be an object with one entry a set.")
-    entry = manifest.get(spec.name)
-    if entry is None:
+    if spec.name not in manifest:
         return None
+    entry = manifest[spec.name]
     for key, kind in _MANIFEST_KEYS.items():
         if not isinstance(entry, dict) or not isinstance(entry.get(key), kind):
             raise DataCorrupt(
@@ -88,23 +95,21 @@ def _load_manifest(spec, folder, entry):
     path = folder / entry["file"]
     if not path.is_file():
         raise DataCorrupt(f"{spec.name}: {folder / 'manifest.json'} lists {path}: no such file.")
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    found = hashlib.sha256(read_bytes(path, spec.name)).hexdigest()
     if found != entry["sha256"].lower():
         raise DataCorrupt(
             f"{spec.name}: {path} has SHA-256 {found}, the manifest beside it says "
             f"{entry['sha256']}. The file is truncated or another; fetch it again."
         )
     table = _plain_table(spec, path)
-    excluded = entry.get("excluded", [])
-    n_rows, n_columns = table.values.shape
-    for what, count in (("rows", n_rows), ("features", n_columns - 1 - len(excluded))):
+    left_out = {plain(str(column)) for column in entry["excluded"]}
+    kept = [i for i, column in enumerate(table.columns) if plain(column) not in left_out]
+    for what, count in (("rows", len(table.values)), ("features", len(kept) - 1)):
         if count != entry[what]:
             raise DataCorrupt(
                 f"{spec.name}: {path} has {count} {what}, the manifest beside it says "
                 f"{entry[what]}."
             )
-    left_out = {plain(column) for column in excluded}
-    kept = [i for i, column in enumerate(table.columns) if plain(column) not in left_out]
     return build(spec, table.keep(kept), entry["target"])
 
 

@@ -30,11 +30,11 @@ def read_table(path: Path, name: str) -> tuple[tuple[str, ...] | None, np.ndarra
         raise DataCorrupt(f"{name}: {path} is empty.")
     cells = _splitter(lines[0][1])
     first = cells(lines[0][1])
-    header = None if any(map(_is_number, first)) else tuple(cell.strip() for cell in first)
-    rows = [
-        _numbers(cells(line), len(first), number, path, name)
-        for number, line in (lines if header is None else lines[1:])
-    ]
+    header = None
+    if not any(map(_is_number, first)):
+        header = tuple(cell.strip() for cell in first)
+        del lines[0]
+    rows = [_numbers(cells(line), len(first), number, path, name) for number, line in lines]
     if not rows:
         raise DataCorrupt(f"{name}: {path} has no row of numbers; it begins with {_start(text)}.")
     return header, np.array(rows)
@@ -42,8 +42,8 @@ def read_table(path: Path, name: str) -> tuple[tuple[str, ...] | None, np.ndarra
 
 def read_text(path: Path, name: str) -> str:
     """All of a text file that is no web page, unpacked if its name ends in .gz."""
+    content = read_bytes(path, name)
     try:
-        content = path.read_bytes()
         # Before unpacking too: a page may have been saved under a name that ends in .gz.
         if path.suffix == ".gz" and not content.startswith(b"<"):
             content = gzip.decompress(content)
@@ -55,14 +55,20 @@ def read_text(path: Path, name: str) -> str:
         ) from error
     except UnicodeDecodeError as error:
         raise DataCorrupt(f"{name}: {path} is not a text file ({error}).") from error
-    except OSError as error:
-        raise DataUnavailable(f"{name}: cannot read {path} ({error.strerror}).") from error
     if text.lstrip().startswith("<"):
         raise DataCorrupt(
             f"{name}: {path} is a web page or XML, not data: it begins with {_start(text)}. An "
             f"error or login page may have been saved in its place; fetch the file again."
         )
     return text
+
+
+def read_bytes(path: Path, name: str) -> bytes:
+    """All of a file, with an error that names the set."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataUnavailable(f"{name}: cannot read {path} ({error.strerror}).") from error
 
 
 def _start(text):
