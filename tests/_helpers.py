@@ -1,8 +1,14 @@
 """Estimators small enough for tests, and what many tests ask of them."""
 
+from dataclasses import replace
+
 import numpy as np
+import torch
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
+from sk_deltauq._random import Stream, torch_generators
+from sk_deltauq._skorch.training import Training
+from sk_deltauq._torch.heads import CategoricalHead, GaussianHead
 
 # Not narrower: prediction pads its chunks to a number of floats, and narrow nets have more rows.
 TINY = {
@@ -70,3 +76,60 @@ def assert_finite(found):
     for method, value in found.items():
         if method != "predict" or value.dtype.kind == "f":
             assert np.isfinite(value).all(), method
+
+
+def assert_stacked_is_alone(make_module, *, kind, hold_out, weighted=False, **settings):
+    """Train three members as one stack, and each by itself: they must be the same.
+
+    `make_module(n_outputs, generators, members)` makes a network of two features; `settings` are
+    for `Training`. With `hold_out` the members stop early, not all of them at once.
+    """
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.normal(size=(90, 2)).astype(np.float32))
+    labels = (x[:, 0] > 0).long()
+    y = 2 * x[:, :1] if kind == "regressor" else labels.float()[:, None]
+    weights = torch.from_numpy(rng.uniform(0.5, 2, 90).astype(np.float32) ** weighted)
+    three = Training(
+        n_members=3,
+        seed=7,
+        n_folds=5 if hold_out else 0,
+        max_iter=40 if hold_out else 10,
+        warn=False,
+        batch_size=16,
+        learning_rate_init=0.05,
+        alpha=0.01,
+        tol=1e-4 if hold_out else 0,
+        n_iter_no_change=3 if hold_out else 10,
+        device="cpu",
+        net_params={},
+        verbose=False,
+        name="test",
+        **settings,
+    )
+
+    def train(members):
+        if kind == "regressor":
+            head = GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=len(members))
+        else:
+            head = CategoricalHead(2)
+        generators = torch_generators(7, Stream.WEIGHTS, members)
+        module = make_module(head.n_network_outputs, generators, members)
+        rows = three.rows(x, y, weights, labels=labels.numpy()).of_members(members)
+        training = replace(three, n_members=len(members))
+        net = training.new_net(module, head, len(x))
+        return net, training.run(net, rows)
+
+    stacked, monitor = train([0, 1, 2])
+    lengths = set()
+    for member in range(3):
+        alone, own_monitor = train([member])
+        lengths.add(len(alone.history))
+        pairs = zip(stacked.member_tensors(member), alone.member_tensors(0), strict=True)
+        for mine, own in pairs:
+            torch.testing.assert_close(mine, own, rtol=1e-3, atol=1e-5)
+        if hold_out:
+            best = monitor.best_scores[member]
+            np.testing.assert_allclose(best, own_monitor.best_scores[0], rtol=1e-4)
+    if hold_out:
+        assert len(lengths) > 1, "all members stop at once: the test shows too little"
+        assert len(stacked.history) == max(lengths)

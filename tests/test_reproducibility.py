@@ -1,17 +1,19 @@
 """The same seed, the same model; the same row, the same answer; nothing else moved."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._random import Stream, torch_generators
-from sk_deltauq._skorch.training import Training
-from sk_deltauq._torch.heads import CategoricalHead, GaussianHead
 from sk_deltauq._torch.networks import AnchoredMLP
-from tests._helpers import ESTIMATORS, answers, assert_same_answers, regressor
+from tests._helpers import (
+    ESTIMATORS,
+    answers,
+    assert_same_answers,
+    assert_stacked_is_alone,
+    regressor,
+)
 
 SETTINGS = [
     {},
@@ -243,66 +245,13 @@ def test_several_threads_fit_the_same_model(make, data):
     ],
 )
 def test_stacked_members_are_the_members_trained_one_by_one(kind, hold_out, weighted):
-    rng = np.random.default_rng(0)
-    x = torch.from_numpy(rng.normal(size=(90, 2)).astype(np.float32))
-    labels = (x[:, 0] > 0).long().numpy()
-    y = (
-        x[:, :1] * 2
-        if kind == "regressor"
-        else torch.from_numpy(labels.astype(np.float32))[:, None]
-    )
-    weights = torch.from_numpy(rng.uniform(0.5, 2, 90).astype(np.float32) ** weighted)
-    training = Training(
-        n_members=3,
-        seed=7,
-        n_folds=5 if hold_out else 0,
-        max_iter=40 if hold_out else 10,
-        warn=False,
-        batch_size=16,
-        learning_rate_init=0.05,
-        alpha=0.01,
-        tol=1e-4 if hold_out else 0,
-        n_iter_no_change=3 if hold_out else 10,
-        device="cpu",
-        net_params={},
-        verbose=False,
-        name="test",
-    )
+    def make_module(n_outputs, generators, members):
+        settings = {"hidden_layer_sizes": (8, 8), "activation": "relu", "embedding": "periodic"}
+        module = AnchoredMLP(2, n_outputs, generators=generators, **settings)
+        module.set_anchors(torch.tensor([[0.5, -1.0], [-0.3, 0.2], [1.0, 1.0]]))
+        return module
 
-    def train(members):
-        settings = replace(training, n_members=len(members))
-        if kind == "regressor":
-            head = GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=len(members))
-        else:
-            head = CategoricalHead(2)
-        module = AnchoredMLP(
-            2,
-            head.n_network_outputs,
-            hidden_layer_sizes=(8, 8),
-            activation="relu",
-            embedding="periodic",
-            generators=torch_generators(7, Stream.WEIGHTS, members),
-        )
-        rows = training.rows(x, y, weights, labels=labels).of_members(members)
-        module.set_anchors(x[:5])
-        net = settings.new_net(module, head, len(x))
-        monitor = settings.run(net, rows)
-        return net, monitor
-
-    stacked, stacked_monitor = train([0, 1, 2])
-    lengths = set()
-    for member in range(3):
-        alone, monitor = train([member])
-        lengths.add(len(alone.history))
-        pairs = zip(stacked.member_tensors(member), alone.member_tensors(0), strict=True)
-        for stacked_tensor, own_tensor in pairs:
-            torch.testing.assert_close(stacked_tensor, own_tensor, rtol=1e-4, atol=1e-5)
-        if hold_out:
-            best = stacked_monitor.best_scores[member]
-            np.testing.assert_allclose(best, monitor.best_scores[0], rtol=1e-5)
-    if hold_out:
-        assert len(lengths) > 1, "all members stop at once: the test shows too little"
-        assert len(stacked.history) == max(lengths)
+    assert_stacked_is_alone(make_module, kind=kind, hold_out=hold_out, weighted=weighted)
 
 
 def test_the_first_member_does_not_depend_on_how_many_there_are(make, data):

@@ -24,7 +24,8 @@ def _uniform(shape, bound: float, generators) -> torch.Tensor:
 def dropout_masks(n_masks: int, n_units: int, rates, generators) -> torch.Tensor:
     """Draw `(member, unit, mask)`: zero with probability `rates[member]`, else `1 / (1 - rate)`.
 
-    They are drawn mask by mask, so a longer series begins with the shorter one.
+    A single rate is for all members. Masks are drawn one by one, so a longer series begins with
+    the shorter one.
     """
     draws = [torch.rand((n_masks, n_units), generator=g, **CPU_FLOAT) for g in generators]
     rates = torch.tensor(rates, dtype=torch.float64, device="cpu")[:, None, None]

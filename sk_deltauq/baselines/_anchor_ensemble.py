@@ -152,10 +152,10 @@ class AnchorEnsembleRegressor(GaussianUQ, _AnchorEnsemble):
     Notes
     -----
     The shift acts on the standardised rows, before an embedding. It is part of the network, in
-    training, early stopping and prediction alike. As a shift can be taken up by the first layer's
-    bias, members on different anchors can represent the same functions; what differs is where
-    they start and how they move from there. In the paper the members differ in their anchors
-    alone. Ours differ besides in the order of the rows, and in the rows that each holds out to
+    training, early stopping and prediction alike. Without an embedding the first layer's bias can
+    take it up, so that all members can represent the same functions; what differs is where they
+    start and how they move from there. In the paper the members differ in their anchors alone.
+    Ours differ besides in the order of the rows, and in the rows that each holds out to
     stop by; with `early_stopping=False` all members train on all rows. The paper has no noise
     model: that is `noise=None`.
 
@@ -338,10 +338,10 @@ class AnchorEnsembleClassifier(CategoricalUQ, _AnchorEnsemble):
     Notes
     -----
     The shift acts on the standardised rows, before an embedding. It is part of the network, in
-    training, early stopping and prediction alike. As a shift can be taken up by the first layer's
-    bias, members on different anchors can represent the same functions; what differs is where
-    they start and how they move from there. In the paper the members differ in their anchors
-    alone. Ours differ besides in the order of the rows, and in the rows that each holds out to
+    training, early stopping and prediction alike. Without an embedding the first layer's bias can
+    take it up, so that all members can represent the same functions; what differs is where they
+    start and how they move from there. In the paper the members differ in their anchors alone.
+    Ours differ besides in the order of the rows, and in the rows that each holds out to
     stop by; with `early_stopping=False` all members train on all rows.
 
     References

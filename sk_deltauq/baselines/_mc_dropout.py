@@ -16,7 +16,6 @@ from sk_deltauq._skorch.rows import MaskedBatches
 from sk_deltauq._torch.layers import dropout_masks
 from sk_deltauq._torch.networks import DropoutMLP
 
-
 # What "auto" chooses from: the grid of the paper's own experiments on the UCI sets.
 _RATES = (0.005, 0.01, 0.05, 0.1)
 
@@ -46,14 +45,17 @@ class _MCDropout(NetworkUQ):
         training, rates = super()._training(data, plan), self._rates(plan)
         if len(rates) > 1 and not training.n_folds:
             raise ValueError(
-                "dropout='auto' needs held-out rows to choose the rate by, and there are none with "
-                f"early_stopping={self.early_stopping!r} and n_samples={len(data.X)}, nor in a "
-                "first partial_fit. Set dropout to a number, such as 0.05, or call fit with "
+                "dropout='auto' needs held-out rows to choose the rate by, and there are none "
+                f"with early_stopping={self.early_stopping!r} and n_samples={len(data.X)}, nor in "
+                "a first partial_fit. Set dropout to a number, such as 0.05, or call fit with "
                 "early_stopping=True."
             )
-        n_units = sum(layer_sizes(self.hidden_layer_sizes))
-        batches = partial(MaskedBatches, n_units=n_units, rates=rates * self.n_members)
+        batches = self._masked_batches(rates * self.n_members)
         return replace(training, copies=len(rates), batches=batches)
+
+    def _masked_batches(self, rates):
+        n_units = sum(layer_sizes(self.hidden_layer_sizes))
+        return partial(MaskedBatches, n_units=n_units, rates=rates)
 
     def _make_module(self, n_features, n_outputs, generators):
         if not layer_sizes(self.hidden_layer_sizes):
@@ -79,6 +81,7 @@ class _MCDropout(NetworkUQ):
             best = int(monitor.best_scores.reshape(-1, len(rates)).mean(axis=0).argmax())
             kept = slice(best, None, len(rates))
             net.keep_members(kept)
+            net.iterator_train = self._masked_batches([rates[best]] * self.n_members)
             monitor.keep_members(kept)
             module.set_masks(module.masks[kept].clone())
         self.dropout_ = rates[best]

@@ -111,7 +111,7 @@ def test_rows_and_anchors_come_from_the_members_own_part():
 
 
 @pytest.mark.parametrize(
-    "batches", [Batches, AnchoredBatches, partial(MaskedBatches, n_units=7, rate=0.5)]
+    "batches", [Batches, AnchoredBatches, partial(MaskedBatches, n_units=7, rates=[0.5, 0.1])]
 )
 def test_many_gathers_are_one_gather(monkeypatch, batches):
     whole = epoch(training_rows(), 3, batches)

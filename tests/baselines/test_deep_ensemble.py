@@ -5,14 +5,13 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from sk_deltauq._random import Stream, torch_generators
 from sk_deltauq._skorch.adversarial import AdversarialNet
 from sk_deltauq._skorch.rows import Batches
-from sk_deltauq._skorch.training import Training
-from sk_deltauq._torch.heads import CategoricalHead, GaussianHead
+from sk_deltauq._torch.heads import GaussianHead
 from sk_deltauq._torch.networks import PlainMLP
 from sk_deltauq._validation import scaled_tensor
 from sk_deltauq.baselines import DeepEnsembleClassifier, DeepEnsembleRegressor
+from tests._helpers import assert_stacked_is_alone
 
 TINY = {"hidden_layer_sizes": (16,), "max_iter": 5, "early_stopping": False, "random_state": 0}
 
@@ -90,58 +89,16 @@ def test_members_start_apart_and_stay_apart(regression_data):
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.02])
 @pytest.mark.parametrize("kind", ["regressor", "classifier"])
-@pytest.mark.parametrize("n_folds", [0, 5])
-def test_stacked_members_are_the_members_trained_one_by_one(kind, n_folds, epsilon):
-    x = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
-    labels = (x[:, 0] > 0).long().numpy()
-    y = 2 * x[:, :1] if kind == "regressor" else torch.from_numpy(labels).float()[:, None]
-
-    def train(members):
-        training = Training(
-            n_members=len(members),
-            seed=7,
-            n_folds=n_folds,
-            max_iter=15,
-            warn=False,
-            batch_size=16,
-            learning_rate_init=0.02,
-            alpha=0.01,
-            tol=1e-4 if n_folds else 0,
-            n_iter_no_change=4 if n_folds else 15,
-            device="cpu",
-            net_params={},
-            verbose=False,
-            name="test",
-            net_class=AdversarialNet,
-            batches=Batches,
-        )
-        head = (
-            GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=len(members))
-            if kind == "regressor"
-            else CategoricalHead(2)
-        )
-        module = PlainMLP(
-            2,
-            head.n_network_outputs,
-            hidden_layer_sizes=(8, 8),
-            activation="tanh",
-            embedding="periodic",
-            generators=torch_generators(7, Stream.WEIGHTS, members),
-        )
+@pytest.mark.parametrize("hold_out", [False, True])
+def test_stacked_members_are_the_members_trained_one_by_one(kind, hold_out, epsilon):
+    def make_module(n_outputs, generators, members):
+        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh", "embedding": "periodic"}
+        module = PlainMLP(2, n_outputs, generators=generators, **settings)
         module.set_adversarial_step(torch.full((2, 1), epsilon) if epsilon else None)
-        # The folds of all three, also where only one of them trains.
-        three = Training(**{**vars(training), "n_members": 3})
-        rows = three.rows(x, y, torch.ones(60), labels=labels).of_members(members)
-        net = training.new_net(module, head, len(x))
-        training.run(net, rows)
-        return net
+        return module
 
-    stacked = train([0, 1, 2])
-    for member in range(3):
-        alone = train([member])
-        pairs = zip(stacked.member_tensors(member), alone.member_tensors(0), strict=True)
-        for mine, own in pairs:
-            torch.testing.assert_close(mine, own, rtol=1e-3, atol=1e-5)
+    settings = {"net_class": AdversarialNet, "batches": Batches}
+    assert_stacked_is_alone(make_module, kind=kind, hold_out=hold_out, **settings)
 
 
 def test_training_is_the_one_written_out_in_plain_torch():

@@ -8,12 +8,11 @@ import torch
 
 from sk_deltauq._random import Stream, torch_generators
 from sk_deltauq._skorch.rows import MaskedBatches
-from sk_deltauq._skorch.training import Training
-from sk_deltauq._torch.heads import GaussianHead
 from sk_deltauq._torch.layers import dropout_masks
 from sk_deltauq._torch.networks import DropoutMLP
 from sk_deltauq._validation import scaled_tensor
 from sk_deltauq.baselines import MCDropoutClassifier, MCDropoutRegressor
+from tests._helpers import assert_stacked_is_alone
 
 TINY = {
     "hidden_layer_sizes": (16, 12),
@@ -112,7 +111,7 @@ def test_more_masks_begin_with_the_same_ones(regression_data):
 @pytest.mark.parametrize("rate", [0.0, 0.05, 0.5, 0.9])
 def test_masks_drop_at_their_rate_and_have_mean_one(rate):
     generators = [torch.Generator().manual_seed(seed) for seed in range(2)]
-    masks = dropout_masks(400, 100, rate, generators)
+    masks = dropout_masks(400, 100, [rate, rate], generators)
     assert masks.shape == (2, 100, 400)
     assert masks.dtype == torch.float32
     dropped = (masks == 0).double()
@@ -154,7 +153,7 @@ def test_the_mean_over_masks_is_the_network_without_dropout_in_a_linear_network(
         generators=generators,
     )
     x = torch.randn(3, 4, generator=generators[0])
-    network.set_masks(dropout_masks(40_000, 5, 0.2, generators))
+    network.set_masks(dropout_masks(40_000, 5, [0.2], generators))
     found = network.components(x).mean(dim=2)[0]
     expected = network(x[None], torch.ones(1, 5, 4))[0]
     torch.testing.assert_close(found, expected, rtol=0.02, atol=0.01)
@@ -182,7 +181,7 @@ def test_a_training_step_is_the_one_written_out_in_plain_torch():
     generators = torch_generators(3, Stream.WEIGHTS, range(1))
     settings = {"hidden_layer_sizes": (6, 5), "activation": "tanh", "embedding": None}
     network = DropoutMLP(3, 2, generators=generators, **settings)
-    masks = dropout_masks(7, 11, 0.3, generators)
+    masks = dropout_masks(7, 11, [0.3], generators)
     x = torch.randn(1, 3, 7, generator=generators[0])
     found = network(x, masks)[0].T
     for sample in range(7):
@@ -194,47 +193,78 @@ def test_a_training_step_is_the_one_written_out_in_plain_torch():
         torch.testing.assert_close(found[sample], h)
 
 
-@pytest.mark.parametrize("n_folds", [0, 5])
-def test_stacked_members_are_the_members_trained_one_by_one(n_folds):
-    x = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
-    y = 2 * x[:, :1]
-
-    def train(members):
-        training = Training(
-            n_members=len(members),
-            seed=7,
-            n_folds=n_folds,
-            max_iter=15,
-            warn=False,
-            batch_size=16,
-            learning_rate_init=0.02,
-            alpha=0.01,
-            tol=1e-4 if n_folds else 0,
-            n_iter_no_change=4 if n_folds else 15,
-            device="cpu",
-            net_params={},
-            verbose=False,
-            name="test",
-            batches=partial(MaskedBatches, n_units=16, rate=0.1),
-        )
-        head = GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=len(members))
-        generators = torch_generators(7, Stream.WEIGHTS, members)
+@pytest.mark.parametrize("hold_out", [False, True])
+def test_stacked_members_are_the_members_trained_one_by_one(hold_out):
+    def make_module(n_outputs, generators, members):
         settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh", "embedding": "periodic"}
-        module = DropoutMLP(2, 1, generators=generators, **settings)
-        module.set_masks(dropout_masks(4, 16, 0.1, torch_generators(7, Stream.MASKS, members)))
-        # The folds of all three, also where only one of them trains.
-        three = Training(**{**vars(training), "n_members": 3})
-        rows = three.rows(x, y, torch.ones(60)).of_members(members)
-        net = training.new_net(module, head, len(x))
-        training.run(net, rows)
-        return net
+        module = DropoutMLP(2, n_outputs, generators=generators, **settings)
+        masks = torch_generators(7, Stream.MASKS, members)
+        module.set_masks(dropout_masks(4, 16, [0.1], masks))
+        return module
 
-    stacked = train([0, 1, 2])
-    for member in range(3):
-        alone = train([member])
-        pairs = zip(stacked.member_tensors(member), alone.member_tensors(0), strict=True)
-        for mine, own in pairs:
-            torch.testing.assert_close(mine, own, rtol=1e-3, atol=1e-5)
+    batches = partial(MaskedBatches, n_units=16, rates=[0.1])
+    assert_stacked_is_alone(make_module, kind="regressor", hold_out=hold_out, batches=batches)
+
+
+# The rate
+
+
+@pytest.mark.parametrize("params", [{}, {"n_members": 2, "noise": "homoscedastic"}])
+def test_auto_is_the_best_of_fits_with_one_rate(regression_data, params):
+    X, y = regression_data
+    params = {"early_stopping": True, "max_iter": 30, "n_iter_no_change": 5, **params}
+    chosen = regressor(dropout="auto", **params).fit(X, y)
+    fits = {rate: regressor(dropout=rate, **params).fit(X, y) for rate in (0.005, 0.01, 0.05, 0.1)}
+    scores = {rate: np.mean(model.best_validation_score_) for rate, model in fits.items()}
+    assert chosen.dropout_ == max(scores, key=scores.get)
+    alone = fits[chosen.dropout_]
+    assert alone.dropout_ == alone.dropout
+    assert chosen.n_components_ == alone.n_components_
+    np.testing.assert_array_equal(chosen.masks_, alone.masks_)
+    for name in ("best_validation_score_", "noise_std_"):
+        if hasattr(alone, name):
+            np.testing.assert_allclose(getattr(chosen, name), getattr(alone, name), rtol=1e-3)
+    assert chosen.validation_scores_.shape[1:] == alone.validation_scores_.shape[1:]
+    for found, expected in zip(
+        chosen.predict(X, return_std=True), alone.predict(X, return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def test_a_rate_that_destroys_the_fit_is_not_chosen(classification_data):
+    rates = [0.98, 0.02]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sk_deltauq.baselines._mc_dropout._RATES", rates)
+        params = {"early_stopping": True, "max_iter": 60, "learning_rate_init": 0.02}
+        model = classifier(dropout="auto", n_members=2, **params).fit(*classification_data)
+    assert model.dropout_ == 0.02
+    assert model.masks_.mean() > 0.9
+    assert model.score(*classification_data) > 0.8
+
+
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_training_goes_on_with_the_chosen_rate(make, regression_data, classification_data):
+    X, y = regression_data if make is regressor else classification_data
+    model = make(dropout="auto", early_stopping="auto", n_members=2, warm_start=True).fit(X, y)
+    rate, masks = model.dropout_, model.masks_
+    steps = [s["exp_avg"].shape for s in model.net_.optimizer_.state.values()]
+    assert {shape[0] for shape in steps} == {2}
+    for method in ("partial_fit", "fit", "partial_fit"):
+        getattr(model, method)(X, y)
+        assert model.dropout_ == rate
+        np.testing.assert_array_equal(model.masks_, masks)
+
+
+def test_auto_needs_held_out_rows(regression_data):
+    X, y = regression_data
+    match = r"dropout='auto' needs held-out rows .* early_stopping={!r} and n_samples={}"
+    for early_stopping, n in ((False, 60), ("auto", 15)):
+        model = regressor(dropout="auto", early_stopping=early_stopping)
+        with pytest.raises(ValueError, match=match.format(early_stopping, n)):
+            model.fit(X[:n], y[:n])
+        assert not hasattr(model, "dropout_")
+    with pytest.raises(ValueError, match="nor in a first partial_fit"):
+        regressor(dropout="auto", early_stopping="auto").partial_fit(X, y)
 
 
 # Mistakes
