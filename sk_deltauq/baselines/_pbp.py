@@ -169,7 +169,10 @@ class PBPRegressor(RegressorUQ):
         refuse_early_stopping_in_parts(self.early_stopping, plan)
         hidden = layer_sizes(self.hidden_layer_sizes)
         n_folds = number_of_folds(
-            False if plan.partial else self.early_stopping, len(data.x), 1, self.validation_fraction
+            False if plan.partial else self.early_stopping,
+            len(data.x),
+            1,
+            self.validation_fraction,
         )
         if not plan.resume:
             sizes = (data.x.shape[1], *hidden, 1)
