@@ -48,6 +48,8 @@ def instances():
     for cls in PUBLIC_ESTIMATORS:
         parameters = inspect.signature(cls).parameters
         for variant in VARIANTS:
+            if variant and not variant.keys() & parameters.keys():
+                continue  # as without the variant
             settings = {**TINY, **variant}
             yield cls(**{name: settings[name] for name in settings if name in parameters})
 

@@ -35,6 +35,7 @@ PAIRS = [
         (getattr(baselines, name), getattr(baselines, name.replace("Regressor", "Classifier")))
         for name in baselines.__all__
         if name.endswith("Regressor")
+        and name.replace("Regressor", "Classifier") in baselines.__all__
     ),
 ]
 

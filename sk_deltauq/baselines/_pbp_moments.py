@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 import torch
-from torch.special import ndtr
 
 
 def rectified_moments(mean, var):
@@ -18,7 +17,8 @@ def rectified_moments(mean, var):
     """
     std = var.sqrt()
     ratio = mean / std
-    cdf = ndtr(ratio)
+    # Not torch.special.ndtr, which is 1 + erf, and so zero in the tail where all else is not.
+    cdf = 0.5 * torch.erfc(-math.sqrt(0.5) * ratio)
     pdf = torch.exp(-0.5 * ratio.square()) / math.sqrt(2 * math.pi)
     h = ratio * cdf + pdf
     return std * h, var * (cdf - h * (h - ratio))

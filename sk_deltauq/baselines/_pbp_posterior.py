@@ -6,6 +6,7 @@ Sections are those of the PBP paper (Hernández-Lobato and Adams, ICML 2015).
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Posterior:
     """
 
     def __init__(self, sizes, rng: np.random.Generator):
-        shapes = [(n_in + 1, n_out) for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True)]
+        shapes = [(n_in + 1, n_out) for n_in, n_out in pairwise(sizes)]
         self.noise, self.weights = Precision(_SHAPE, _RATE), Precision(_SHAPE, _RATE)
         prior = self.weights.variance
         # Random means, or all units of a layer would stay alike (sec. 3.2).
