@@ -2,10 +2,16 @@
 
 from sk_deltauq.baselines._deep_ensemble import DeepEnsembleClassifier, DeepEnsembleRegressor
 from sk_deltauq.baselines._mc_dropout import MCDropoutClassifier, MCDropoutRegressor
+from sk_deltauq.baselines._variational_bnn import (
+    VariationalBNNClassifier,
+    VariationalBNNRegressor,
+)
 
 __all__ = [
     "DeepEnsembleClassifier",
     "DeepEnsembleRegressor",
     "MCDropoutClassifier",
     "MCDropoutRegressor",
+    "VariationalBNNClassifier",
+    "VariationalBNNRegressor",
 ]

@@ -16,15 +16,24 @@ from tests._helpers import assert_same_answers
 DIFFERENT = {
     "DeepEnsemble": ({"n_anchors", "temper"}, {"adversarial_epsilon"}),
     "MCDropout": ({"n_anchors", "temper", "module"}, {"dropout", "n_masks"}),
+    "VariationalBNN": (
+        {"n_anchors", "temper", "module", "alpha", "nll_beta"},
+        {"prior_std", "kl_weight", "n_draws"},
+    ),
 }
 SMALL = {
     "hidden_layer_sizes": (32,),
     "n_members": 2,
     "n_masks": 7,
+    "n_draws": 7,
     "max_iter": 4,
     "random_state": 0,
 }
-EXTRAS = {"DeepEnsemble": {"adversarial_epsilon": 0.02}, "MCDropout": {"dropout": 0.2}}
+EXTRAS = {
+    "DeepEnsemble": {"adversarial_epsilon": 0.02},
+    "MCDropout": {"dropout": 0.2},
+    "VariationalBNN": {"prior_std": 0.5},
+}
 REGRESSORS = [name for name in baselines.__all__ if name.endswith("Regressor")]
 
 
@@ -210,6 +219,7 @@ def test_noise_heads(make, regression_data, noise):
 MISTAKES = {
     "DeepEnsemble": {"adversarial_epsilon": [-0.1, "0.1", None], "n_members": [0, 2.5]},
     "MCDropout": {"dropout": [-0.1, 1, "auto", None], "n_masks": [0, 2.5, None]},
+    "VariationalBNN": {"prior_std": [0, "0.1"], "kl_weight": [-1, None], "n_draws": [0, 2.5]},
 }
 
 
