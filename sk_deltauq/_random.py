@@ -26,6 +26,7 @@ class Stream(IntEnum):
     FOLDS = 3
     MODULE = 4
     MASKS = 5
+    DRAWS = 6
 
 
 def draw_seed(random_state) -> int:

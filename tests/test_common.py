@@ -29,6 +29,7 @@ TINY = {
     "learning_rate_init": 0.05,
     "n_anchors": 5,
     "n_masks": 5,
+    "n_draws": 5,
 }
 # An estimator gets those of these settings that it has a parameter for.
 VARIANTS = [

@@ -103,7 +103,7 @@ class _MLP(nn.Module):
         One a member: they draw the initial weights.
     """
 
-    first_layer = StackedLinear
+    first_layer = later_layer = StackedLinear
 
     def __init__(
         self, n_features, n_outputs, *, hidden_layer_sizes, activation, embedding, generators
@@ -115,7 +115,7 @@ class _MLP(nn.Module):
         widths = [self.embedding.n_outputs, *hidden_layer_sizes, n_outputs]
         self.first = self.first_layer(widths[0], widths[1], generators)
         self.rest = nn.ModuleList(
-            StackedLinear(n_in, n_out, generators) for n_in, n_out in pairwise(widths[1:])
+            self.later_layer(n_in, n_out, generators) for n_in, n_out in pairwise(widths[1:])
         )
 
     @property

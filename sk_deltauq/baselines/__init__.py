@@ -4,6 +4,10 @@ from sk_deltauq.baselines._anchor_ensemble import AnchorEnsembleClassifier, Anch
 from sk_deltauq.baselines._deep_ensemble import DeepEnsembleClassifier, DeepEnsembleRegressor
 from sk_deltauq.baselines._mc_dropout import MCDropoutClassifier, MCDropoutRegressor
 from sk_deltauq.baselines._pbp import PBPRegressor
+from sk_deltauq.baselines._variational_bnn import (
+    VariationalBNNClassifier,
+    VariationalBNNRegressor,
+)
 
 __all__ = [
     "AnchorEnsembleClassifier",
@@ -13,4 +17,6 @@ __all__ = [
     "MCDropoutClassifier",
     "MCDropoutRegressor",
     "PBPRegressor",
+    "VariationalBNNClassifier",
+    "VariationalBNNRegressor",
 ]

@@ -30,6 +30,10 @@ DIFFERENT = {
         | {"n_anchors", "n_members", "net_params", "nll_beta", "noise"},
         set(),
     ),
+    "VariationalBNN": (
+        {"n_anchors", "temper", "module", "alpha", "nll_beta"},
+        {"prior_std", "kl_weight", "n_draws"},
+    ),
 }
 # Parameters with a default of the method's own.
 OWN_DEFAULTS = {"PBP": {"hidden_layer_sizes", "max_iter", "n_iter_no_change"}}
@@ -37,6 +41,7 @@ SMALL = {
     "hidden_layer_sizes": (32,),
     "n_members": 2,
     "n_masks": 7,
+    "n_draws": 7,
     "max_iter": 4,
     "random_state": 0,
 }
@@ -45,6 +50,7 @@ EXTRAS = {
     "DeepEnsemble": {"adversarial_epsilon": 0.02},
     "MCDropout": {"dropout": 0.2},
     "PBP": {},
+    "VariationalBNN": {"prior_std": 0.5},
 }
 REGRESSORS = [name for name in baselines.__all__ if name.endswith("Regressor")]
 
@@ -245,6 +251,7 @@ MISTAKES = {
     "DeepEnsemble": {"adversarial_epsilon": [-0.1, "0.1", None], "n_members": [0, 2.5]},
     "MCDropout": {"dropout": [-0.1, 1, "best", None], "n_masks": [0, 2.5, None]},
     "PBP": {"max_iter": [0, 2.5, None], "validation_fraction": [0.0, 0.6]},
+    "VariationalBNN": {"prior_std": [0, "0.1"], "kl_weight": [-1, None], "n_draws": [0, 2.5]},
 }
 
 

@@ -1,0 +1,273 @@
+"""Bayes by Backprop against its paper, by a second route."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import BayesianRidge
+from torch.distributions import Normal, kl_divergence
+
+from sk_deltauq._random import Stream, torch_generators
+from sk_deltauq._skorch.training import Training
+from sk_deltauq._skorch.variational import NoisyBatches, VariationalNet
+from sk_deltauq._torch.bayesian import BayesianMLP, weight_noise
+from sk_deltauq._torch.heads import GaussianHead
+from sk_deltauq._validation import scaled_tensor
+from sk_deltauq.baselines import VariationalBNNClassifier, VariationalBNNRegressor
+
+TINY = {
+    "hidden_layer_sizes": (16, 12),
+    "n_draws": 6,
+    "max_iter": 5,
+    "early_stopping": False,
+    "random_state": 0,
+}
+
+
+def regressor(**params):
+    return VariationalBNNRegressor(**{**TINY, **params})
+
+
+def classifier(**params):
+    return VariationalBNNClassifier(**{**TINY, **params})
+
+
+def raw_outputs(model, X):
+    """`(component, sample, output)`: a loop over members and draws, with plain layers."""
+    module, outputs = model.net_.module_, []
+    for member, draws in enumerate(module.draws):
+        for draw in draws:
+            h, noise = scaled_tensor(X, model.x_scaler_), draw
+            for layer in module.layers:
+                h = torch.relu(h) if layer is not module.first else h
+                eps, noise = noise.split([layer.n_weights, len(noise) - layer.n_weights])
+                std = layer.log_std[member].exp()
+                weights = layer.mean[member] + std * eps.view(std.shape)
+                h = torch.nn.functional.linear(h, weights[:, :-1], weights[:, -1])
+            outputs.append(h.detach().double())
+    return torch.stack(outputs)
+
+
+# Predictions
+
+
+@pytest.mark.parametrize("n_members", [1, 2])
+def test_prediction_is_a_loop_over_draws(regression_data, n_members):
+    X, y = regression_data
+    model = regressor(n_members=n_members).fit(X, y)
+    raw = raw_outputs(model, X)
+    assert len(raw) == model.n_components_ == 6 * n_members
+    scale, offset = model.y_scaler_.scale_[0], model.y_scaler_.mean_[0]
+    means = raw[..., 0].numpy() * scale + offset
+    variances = (torch.nn.functional.softplus(raw[..., 1]) + 1e-7).numpy() * scale**2
+    mean, std = model.predict(X, return_std=True)
+    np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-5)
+    second_moment = (variances + means**2).mean(axis=0)
+    np.testing.assert_allclose(std**2 + mean**2, second_moment, rtol=1e-5)
+    parts = model.predict_uncertainty(X)
+    np.testing.assert_allclose(parts.epistemic, means.std(axis=0), rtol=1e-3)
+
+
+def test_probabilities_are_the_mean_over_draws(classification_data):
+    X, y = classification_data
+    model = classifier(n_members=2).fit(X, y)
+    expected = raw_outputs(model, X).softmax(dim=2).mean(dim=0).numpy()
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-5)
+
+
+def test_draws_stay_while_training_goes_on(regression_data):
+    X, y = regression_data
+    model = regressor(warm_start=True).fit(X, y)
+    draws = model.net_.module_.draws
+    assert draws.shape == (1, 6, model.net_.module_.n_weights)
+    for go_on in (model.fit, model.partial_fit):
+        assert go_on(X, y).net_.module_.draws.equal(draws)
+    more = regressor(n_draws=9).fit(X, y).net_.module_
+    assert more.draws[:, :6].equal(draws)
+    with pytest.raises(ValueError, match="another prior_std"):
+        model.set_params(prior_std=0.3).fit(X, y)
+
+
+# Training
+
+
+@pytest.mark.filterwarnings("ignore:.*reached max_iter")
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_the_loss_is_the_evidence_lower_bound_of_a_row(regression_data, n_outputs):
+    X, y = regression_data
+    y = y if n_outputs == 1 else np.column_stack([y, y**2])
+    losses = {}
+    for kl_weight in (0.0, 0.3):
+        model = regressor(
+            kl_weight=kl_weight,
+            prior_std=0.7,
+            n_members=2,
+            batch_size=len(X),
+            max_iter=1,
+            learning_rate_init=1e-12,  # the weights that the loss was taken at
+        )
+        model.fit(X, y)
+        losses[kl_weight] = model.loss_curve_[0]
+    prior = Normal(torch.tensor(0.0), torch.tensor(0.7))
+    divergence = sum(
+        kl_divergence(Normal(layer.mean, layer.log_std.exp()), prior).sum().item() / 2
+        for layer in model.net_.module_.layers
+    )
+    share = 0.3 / (len(X) * n_outputs)
+    np.testing.assert_allclose(losses[0.3] - losses[0.0], share * divergence, rtol=1e-4)
+
+
+def test_rows_of_earlier_calls_count_in_the_weight_of_the_prior(regression_data):
+    X, y = regression_data
+    model = regressor().partial_fit(X, y).partial_fit(X[:10], y[:10])
+    assert model.net_.n_rows_ == len(X) + 10
+    held_out = regressor(early_stopping=True, validation_fraction=0.25).fit(X, y)
+    assert held_out.net_.n_rows_ == len(X) - len(X) // 4
+    model = regressor(warm_start=True).fit(X, y).fit(X, y)
+    assert model.net_.n_rows_ == len(X)
+
+
+def test_each_sample_is_trained_on_with_noise_of_its_own(regression_data):
+    X, y = regression_data
+    seen, forward = [], BayesianMLP.forward
+
+    def spy(self, x, noise):
+        seen.append(noise.clone())
+        return forward(self, x, noise)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BayesianMLP, "forward", spy)
+        regressor(n_members=2, batch_size=15, max_iter=4).fit(X, y)
+    assert [noise.shape for noise in seen] == [(2, 16 + 12 + 2, 15)] * 16
+    noise = torch.cat(seen, dim=2)
+    assert len(noise.unique()) > 0.99 * noise.numel()
+
+
+@pytest.mark.parametrize("n_folds", [0, 5])
+def test_stacked_members_are_the_members_trained_one_by_one(n_folds):
+    x = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
+    y = 2 * x[:, :1]
+
+    def train(members):
+        training = Training(
+            n_members=len(members),
+            seed=7,
+            n_folds=n_folds,
+            max_iter=15,
+            warn=False,
+            batch_size=16,
+            learning_rate_init=0.02,
+            alpha=0.0,
+            tol=1e-4 if n_folds else 0,
+            n_iter_no_change=4 if n_folds else 15,
+            device="cpu",
+            net_params={},
+            verbose=False,
+            name="test",
+            net_class=VariationalNet,
+            batches=partial(NoisyBatches, n_units=17),
+        )
+        head = GaussianHead(1, noise="homoscedastic", nll_beta=0.0, n_members=len(members))
+        module = BayesianMLP(
+            2,
+            1,
+            prior_std=1.0,
+            hidden_layer_sizes=(8, 8),
+            activation="tanh",
+            embedding="periodic",
+            generators=torch_generators(7, Stream.WEIGHTS, members),
+        )
+        module.kl_weight = 0.5
+        generators = torch_generators(7, Stream.DRAWS, members)
+        module.set_draws(weight_noise(4, module.n_weights, generators))
+        # The folds of all three, also where only one of them trains.
+        three = Training(**{**vars(training), "n_members": 3})
+        rows = three.rows(x, y, torch.ones(60)).of_members(members)
+        net = training.new_net(module, head, len(x))
+        training.run(net, rows)
+        return net
+
+    stacked = train([0, 1, 2])
+    for member in range(3):
+        alone = train([member])
+        pairs = zip(stacked.member_tensors(member), alone.member_tensors(0), strict=True)
+        for mine, own in pairs:
+            torch.testing.assert_close(mine, own, rtol=1e-3, atol=1e-5)
+
+
+# What it learns
+
+
+def linear_data(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    return X, X @ [1.0, -2.0, 0.5] + rng.normal(size=n)
+
+
+def bayesian_linear_model(**params):
+    settings = {
+        "hidden_layer_sizes": (),
+        "noise": "homoscedastic",
+        "kl_weight": 1.0,
+        "prior_std": 10.0,
+        "n_draws": 200,
+        "learning_rate_init": 0.03,
+        "max_iter": 250,
+        "n_iter_no_change": 250,
+        "tol": 0,
+        "batch_size": 64,
+    }
+    return regressor(**{**settings, **params})
+
+
+@pytest.mark.filterwarnings("ignore:.*reached max_iter")
+def test_the_posterior_of_a_linear_model_is_the_exact_one():
+    # Standardised features that are all but uncorrelated: there the posterior does factorise.
+    X, y = linear_data(64)
+    model = bayesian_linear_model().fit(X, y)
+    exact = BayesianRidge().fit(X, y)
+    layer = model.net_.module_.first
+    scale = model.y_scaler_.scale_[0] / model.x_scaler_.scale_
+    np.testing.assert_allclose(
+        layer.mean[0, 0, :3].detach().numpy() * scale, exact.coef_, atol=0.12
+    )
+    stds = layer.log_std[0, 0, :3].exp().detach().numpy() * scale
+    np.testing.assert_allclose(stds, np.sqrt(np.diag(exact.sigma_)), rtol=0.25)
+    assert abs(model.noise_std_ / exact.alpha_**-0.5 - 1) < 0.15
+
+
+@pytest.mark.filterwarnings("ignore:.*reached max_iter")
+def test_epistemic_uncertainty_falls_with_rows_and_grows_away_from_them():
+    found = {}
+    for n in (32, 512):
+        model = bayesian_linear_model(max_iter=250 if n == 32 else 60).fit(*linear_data(n))
+        found[n] = model.predict_uncertainty(np.outer([0.5, 5.0], np.ones(3))).epistemic
+    assert found[512][0] < 0.5 * found[32][0]
+    for near, far in found.values():
+        assert far > 3 * near
+
+
+def test_tempering_narrows_the_posterior(regression_data):
+    X, y = regression_data
+    spread = [
+        regressor(kl_weight=kl_weight, max_iter=60, learning_rate_init=0.03, n_draws=50)
+        .fit(X, y)
+        .predict_uncertainty(X)
+        .epistemic.mean()
+        for kl_weight in (0.01, 1.0)
+    ]
+    assert spread[0] < 0.7 * spread[1]
+
+
+def test_a_narrow_prior_pulls_the_weights_in(classification_data):
+    X, y = classification_data
+    norms = [
+        classifier(prior_std=prior_std, kl_weight=1.0, max_iter=30, learning_rate_init=0.03)
+        .fit(X, y)
+        .net_.module_.first.mean.square()
+        .mean()
+        .item()
+        for prior_std in (0.05, 1.0)
+    ]
+    assert norms[0] < 0.5 * norms[1]
