@@ -15,8 +15,9 @@ from benchmarks_uci.tasks import Task
 logger = logging.getLogger("benchmarks_uci")
 
 TASK_FIELDS = tuple(field.name for field in fields(Task))
-FIELDS = {"error": str, "settings": dict, "settings_id": str, "data_hash": str, "split_hash": str}
-SCORES = ("nll", "rmse", "crps", "coverage", "width", "fit_seconds", "predict_seconds")
+# What a record must hold, beside the scores: of a failure not all is known
+FIELDS = {"status": str, "error": str, "data_hash": str}
+DONE_FIELDS = FIELDS | {"settings": dict, "settings_id": str, "split_hash": str}
 
 
 class StoreError(Exception):
@@ -86,7 +87,7 @@ class Store:
         StoreError
             If it cannot be written; what was there is then unchanged.
         """
-        path = self.path(_task(record))
+        path = self.path(task_of(record))
         text = json.dumps(record, indent=1) + "\n"
         temporary = None
         with _told(path, "write"):
@@ -129,7 +130,7 @@ def _read(path: Path, task: Task) -> dict:
         raise ValueError("it holds no record")
     needed = FIELDS
     if record.get("status") == "done":
-        needed = FIELDS | dict.fromkeys(SCORES, float | int)
+        needed = DONE_FIELDS | dict.fromkeys([*scores.NAMES, *SECONDS], float | int)
     elif record.get("status") != "failed":
         raise ValueError("its status is neither 'done' nor 'failed'")
     for name, kind in needed.items():
@@ -140,7 +141,8 @@ def _read(path: Path, task: Task) -> dict:
     return record
 
 
-def _task(record: dict) -> Task:
+def task_of(record: dict) -> Task:
+    """The task that a record is of."""
     return Task(**{name: record[name] for name in TASK_FIELDS})
 
 
