@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks_uci.store import Store, StoreError
 from benchmarks_uci.tasks import Task
-from tests.benchmarks_uci._helpers import a_record
+from tests.benchmarks_uci._runs import a_record
 
 TASK = Task("random80", "default", "boston", "marginal", 3)
 EXPECTED = {"settings_id": "abc", "data_hash": "d", "split_hash": "s"}
