@@ -1,6 +1,64 @@
 """The nine UCI regression sets, and where their rows may come from."""
 
-from benchmarks_uci.datasets.dataset import Dataset
-from benchmarks_uci.datasets.errors import DataCorrupt, DataError, DataUnavailable
+from __future__ import annotations
 
-__all__ = ["DataCorrupt", "DataError", "DataUnavailable", "Dataset"]
+from benchmarks_uci.datasets import embedded, folder
+from benchmarks_uci.datasets.checks import build
+from benchmarks_uci.datasets.dataset import Dataset
+from benchmarks_uci.datasets.embedded import EMBEDDED
+from benchmarks_uci.datasets.errors import DataCorrupt, DataError, DataUnavailable
+from benchmarks_uci.datasets.registry import NAMES, SETS, find
+from benchmarks_uci.datasets.sources import ANYWHERE, Sources
+
+__all__ = [
+    "EMBEDDED",
+    "NAMES",
+    "SETS",
+    "DataCorrupt",
+    "DataError",
+    "DataUnavailable",
+    "Dataset",
+    "Sources",
+    "load",
+]
+
+
+def load(name: str, sources: Sources = ANYWHERE) -> Dataset:
+    """The set of that name, from the first source that has it.
+
+    These are: the folder, which must have it if one is given; OpenML's cache; the repository's
+    own copy, for the sets in `EMBEDDED`; a download from OpenML. A source that has the set but
+    not its expected rows is an error, not a reason to go on to the next.
+
+    Raises
+    ------
+    DataUnavailable
+        No source has it.
+    DataCorrupt
+        The first source that has it holds other rows than expected.
+    ValueError
+        There is no set of that name.
+    """
+    spec = find(name)
+    if sources.data_dir is not None:
+        return folder.load(spec, sources.data_dir)
+    openml = _openml()
+    cached = openml.read_cache(spec, sources) if openml else None
+    if cached is not None:
+        return build(spec, cached)
+    if name in EMBEDDED:
+        return embedded.load(spec)
+    if sources.offline or openml is None:
+        raise DataUnavailable(
+            f"{name}: not in OpenML's cache, and not to be downloaded offline. Run once with a "
+            f"network, or put {name}.csv into a folder and give --data-dir FOLDER."
+        )
+    return build(spec, openml.download(spec, sources))
+
+
+def _openml():
+    try:
+        from benchmarks_uci.datasets import openml
+    except ImportError:
+        return None
+    return openml

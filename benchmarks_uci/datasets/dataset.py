@@ -43,3 +43,22 @@ class Dataset:
     def __post_init__(self):
         for array in (self.X, self.y, self.order):
             array.setflags(write=False)
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """The numbers of one source, before anything is known to be right about them.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names as the source has them, the target and columns to be left out included.
+    values : ndarray of shape (n_rows, n_columns)
+        Float64; a nominal column by the number it spells, never by its category's code.
+    source : str
+        Where the rows came from, for people; `Dataset.source` repeats it.
+    """
+
+    columns: tuple[str, ...]
+    values: np.ndarray
+    source: str

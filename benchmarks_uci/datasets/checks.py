@@ -1,0 +1,150 @@
+"""From a raw table to a data set that is known to be the expected one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import numpy as np
+
+from benchmarks_uci.datasets.dataset import Dataset, RawTable
+from benchmarks_uci.datasets.errors import DataCorrupt
+from benchmarks_uci.datasets.registry import Spec
+
+# Of the target's moments and, in units of its standard deviation, of a column's: what rounding
+# to five digits may move.
+RELATIVE_TOLERANCE = 1e-4
+
+
+def build(spec: Spec, table: RawTable, target: str | None = None) -> Dataset:
+    """Take the inputs and the target out of the table, and check that they are those of `spec`.
+
+    The inputs come in the order and under the names of the registry, whatever the source has, so
+    that a method sees the same numbers from all sources.
+
+    Parameters
+    ----------
+    spec : Spec
+    table : RawTable
+    target : str or None, default=None
+        The target's name in this table; None looks for the names that the registry knows.
+
+    Raises
+    ------
+    DataCorrupt
+        The rows are not the expected ones; the message says what was found and what expected.
+    """
+    X, y, names = _parts(spec, table, target)
+    _check_shape(spec, table, X, names)
+    _check_finite(spec, table, X, y, names)
+    X = np.ascontiguousarray(X[:, _columns(spec, X)])
+    _check_moments(spec, table, X, y)
+    rows = np.column_stack([X, y])
+    order = np.lexsort(rows.T[::-1])  # by the first column, then the second, ...
+    lines = _lines(rows)
+    content_hash = _sha256(lines[i] for i in order)
+    if content_hash != spec.content_hash:
+        raise DataCorrupt(
+            f"{spec.name}: {table.source} is not the expected data: its shape, means and standard "
+            f"deviations are right, its rows are not. SHA-256 of the sorted rows at six digits: "
+            f"found {content_hash}, expected {spec.content_hash}. Values were changed, or rounded "
+            f"otherwise than in the published file."
+        )
+    return Dataset(
+        name=spec.name,
+        X=X,
+        y=y,
+        feature_names=tuple(spec.features),
+        source=table.source,
+        content_hash=content_hash,
+        order=order,
+        in_original_order=_sha256(lines) == spec.order_hash,
+    )
+
+
+def plain(name: str) -> str:
+    """A column's name without case and punctuation, which differ between sources."""
+    return "".join(character for character in name.lower() if character.isalnum())
+
+
+def _parts(spec, table, target):
+    """The inputs, the target, and the inputs' names in the table."""
+    known = (spec.target, spec.openml_target, *spec.aliases) if target is None else (target,)
+    targets = {plain(name) for name in known}
+    excluded = {plain(name) for name in spec.excluded}
+    found = [i for i, name in enumerate(table.columns) if plain(name) in targets]
+    if len(found) != 1:
+        raise DataCorrupt(
+            f"{spec.name}: {table.source} must have one column {' or '.join(dict.fromkeys(known))}"
+            f", the target, and has {len(found)}; its columns are {', '.join(table.columns)}."
+        )
+    inputs = [
+        i for i, name in enumerate(table.columns) if i != found[0] and plain(name) not in excluded
+    ]
+    values = np.asarray(table.values, dtype=np.float64)
+    return values[:, inputs], values[:, found[0]].copy(), [table.columns[i] for i in inputs]
+
+
+def _check_shape(spec, table, X, names):
+    if X.shape != (spec.n_rows, spec.n_features):
+        raise DataCorrupt(
+            f"{spec.name}: {table.source} is not the expected data: found {X.shape[0]} rows and "
+            f"{X.shape[1]} inputs ({', '.join(names)}), expected {spec.n_rows} and "
+            f"{spec.n_features} ({', '.join(spec.features)})."
+        )
+
+
+def _check_finite(spec, table, X, y, names):
+    wrong = np.argwhere(~np.isfinite(np.column_stack([X, y])))
+    if len(wrong):
+        row, column = wrong[0]
+        name = [*names, spec.target][column]
+        raise DataCorrupt(
+            f"{spec.name}: {table.source} has {len(wrong)} missing or infinite values, the first "
+            f"in row {row + 1}, column {name}; expected none."
+        )
+
+
+def _columns(spec, X):
+    """Which columns of `X` are the registry's, in its order; as they are if that is not clear."""
+    expected = np.array(list(spec.features.values()))
+    found = np.column_stack([X.mean(axis=0), X.std(axis=0)])
+    as_they_are = np.arange(X.shape[1])
+    if _agree(found, expected).all():
+        return as_they_are
+    matched = np.empty_like(as_they_are)
+    matched[np.lexsort(expected.T)] = np.lexsort(found.T)
+    return matched if _agree(found[matched], expected).all() else as_they_are
+
+
+def _check_moments(spec, table, X, y):
+    names = [*spec.features, spec.target]
+    expected = np.array([*spec.features.values(), (spec.target_mean, spec.target_std)])
+    rows = np.column_stack([X, y])
+    found = np.column_stack([rows.mean(axis=0), rows.std(axis=0)])
+    wrong = [
+        f"{name}: found {mean:.6g} and {std:.6g}, expected {right_mean:.6g} and {right_std:.6g}"
+        for name, (mean, std), (right_mean, right_std), agrees in zip(
+            names, found, expected, _agree(found, expected), strict=True
+        )
+        if not agrees
+    ]
+    if wrong:
+        raise DataCorrupt(
+            f"{spec.name}: {table.source} is not the expected data. Mean and standard deviation "
+            f"of {'; '.join(wrong)}."
+        )
+
+
+def _agree(found, expected):
+    tolerance = RELATIVE_TOLERANCE * expected[:, 1]
+    return (np.abs(found - expected) <= tolerance[:, np.newaxis]).all(axis=1)
+
+
+def _lines(rows: np.ndarray) -> list[str]:
+    pattern = ",".join(["%.6g"] * rows.shape[1])
+    return [pattern % tuple(row) for row in rows.tolist()]
+
+
+def _sha256(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
