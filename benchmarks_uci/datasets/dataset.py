@@ -62,3 +62,15 @@ class RawTable:
     columns: tuple[str, ...]
     values: np.ndarray
     source: str
+
+    def __post_init__(self):
+        if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):
+            raise ValueError(
+                f"{self.source}: values of shape {self.values.shape} do not go with "
+                f"{len(self.columns)} column names."
+            )
+
+    def keep(self, indices: list[int]) -> RawTable:
+        """The same table with the columns of these numbers alone, in this order."""
+        columns = tuple(self.columns[i] for i in indices)
+        return RawTable(columns, self.values[:, indices], self.source)

@@ -105,8 +105,7 @@ def _load_manifest(spec, folder, entry):
             )
     left_out = {plain(column) for column in excluded}
     kept = [i for i, column in enumerate(table.columns) if plain(column) not in left_out]
-    table = RawTable(tuple(table.columns[i] for i in kept), table.values[:, kept], table.source)
-    return build(spec, table, entry["target"])
+    return build(spec, table.keep(kept), entry["target"])
 
 
 def _plain_table(spec, path):
@@ -142,8 +141,8 @@ def _classic_table(spec, path):
         )
     names = _published_names(spec, n_columns) or [f"column{i}" for i in range(n_columns)]
     kept = [*(i for i in inputs if i != target[0]), target[0]]
-    table = RawTable(tuple(names[i] for i in kept), values[:, kept], f"file {path}")
-    return table, names[target[0]]
+    table = RawTable(tuple(names), values, f"file {path}")
+    return table.keep(kept), names[target[0]]
 
 
 def _indices(spec, path, n_columns):
