@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchmarks_uci.datasets import Dataset
+
+# Features with fewer distinct values have no middle third that is a gap.
+MIN_DISTINCT = 10
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,70 @@ def random80(dataset: Dataset, seed: int) -> Split:
     return Split(f"seed {seed}", train=order[n_test:], test=order[:n_test])
 
 
+def hl90(dataset: Dataset) -> list[Split]:
+    """The 90/10 splits of Hernández-Lobato and Adams (2015), row for row.
+
+    The literature draws them one after another from NumPy's global generator with seed 1; a
+    generator of the same kind gives the same rows and leaves the global one alone.
+    """
+    if not dataset.in_original_order:
+        raise ValueError(
+            f"hl90 splits {dataset.name} by row numbers of the published file, and these rows "
+            f"({dataset.source}) stand in another order: they would be other splits. Take the "
+            "set from a source that keeps the order, or another protocol, such as random80."
+        )
+    n_rows = len(dataset.y)
+    n_train = round(0.9 * n_rows)
+    legacy = np.random.RandomState(1)  # noqa: NPY002
+    splits = []
+    for i in range(5 if dataset.name == "protein" else 20):
+        rows = legacy.choice(range(n_rows), n_rows, replace=False)
+        splits.append(Split(f"split {i}", train=rows[:n_train], test=rows[n_train:]))
+    return splits
+
+
+def gap(dataset: Dataset) -> list[Split]:
+    """For each feature: train on its outer two thirds, test on the middle third."""
+    n_outer = len(dataset.y) // 3
+    return _by_feature(dataset, lambda rank, n: (rank >= n_outer) & (rank < n - n_outer))
+
+
+def tail(dataset: Dataset) -> list[Split]:
+    """For each feature: train on its middle two thirds, test on the two ends."""
+    n_end = len(dataset.y) // 6
+    return _by_feature(dataset, lambda rank, n: (rank < n_end) | (rank >= n - n_end))
+
+
+def _by_feature(dataset, is_test):
+    """One split a feature, by the rank of each row in it; rows stay in canonical order."""
+    n_rows = len(dataset.y)
+    splits = []
+    for values, name in zip(dataset.X[dataset.order].T, dataset.feature_names, strict=True):
+        if len(np.unique(values)) < MIN_DISTINCT:
+            continue
+        rank = np.empty(n_rows, dtype=np.intp)
+        rank[np.argsort(values, kind="stable")] = np.arange(n_rows)  # ties in canonical order
+        test = is_test(rank, n_rows)
+        split = Split(f"feature {name}", train=dataset.order[~test], test=dataset.order[test])
+        splits.append(split)
+    return splits
+
+
+def split_hash(split: Split, dataset: Dataset) -> str:
+    """SHA-256 of the rows in canonical terms, so that it does not depend on the source's order.
+
+    Rows are numbered by their place in `dataset.order`; the digest is of the text
+    `train: 5 0 3, test: 1 4`.
+    """
+    rank = np.empty_like(dataset.order)
+    rank[dataset.order] = np.arange(len(dataset.order))
+    parts = [
+        f"{name}: {' '.join(map(str, rank[rows].tolist()))}"
+        for name, rows in [("train", split.train), ("test", split.test)]
+    ]
+    return hashlib.sha256(", ".join(parts).encode()).hexdigest()
+
+
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in [
@@ -57,6 +125,17 @@ PROTOCOLS = {
             "random80",
             "20 random 80/20 splits, seeds 0 to 19",
             lambda dataset: [random80(dataset, seed) for seed in range(20)],
+        ),
+        Protocol("hl90", "the literature's 20 random 90/10 splits (protein: 5)", hl90),
+        Protocol(
+            "gap",
+            "for each feature, train on its outer two thirds and test on the middle third",
+            gap,
+        ),
+        Protocol(
+            "tail",
+            "for each feature, train on its middle two thirds and test on the two ends",
+            tail,
         ),
     ]
 }

@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import time
+import traceback
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import sk_deltauq
+from benchmarks_uci import methods, scores
+from benchmarks_uci.datasets import Dataset
+from benchmarks_uci.protocols import PROTOCOLS, Split, split_hash
+from benchmarks_uci.threads import threads
+
+# Whose versions a record states, beside Python's and ours
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "skorch")
 
 
 @dataclass(frozen=True, order=True)
@@ -25,3 +46,152 @@ class Task:
 
     def __str__(self):
         return f"{self.protocol}/{self.preset}/{self.data}/{self.method}/{self.split}"
+
+
+def plan(
+    protocol: str,
+    preset: str,
+    datasets: Mapping[str, Dataset],
+    names: Iterable[str],
+    n_splits: int | None = None,
+) -> tuple[list[Task], list[tuple[str, str]]]:
+    """Every method on the first `n_splits` splits of every set (None: on all of them).
+
+    Returns
+    -------
+    tasks : list of Task
+    left_out : list of (what, reason)
+        What cannot be run, such as `"protein gp"`, or `"wine"` where the protocol does not apply.
+    """
+    tasks, left_out = [], []
+    for data, dataset in datasets.items():
+        try:
+            splits = PROTOCOLS[protocol].splits(dataset)[:n_splits]
+        except ValueError as error:
+            left_out.append((data, str(error)))
+            continue
+        if not splits:
+            left_out.append((data, f"{protocol} has no splits of it: too few distinct values."))
+        for name in names:
+            reason = methods.applicable(name, max((len(s.train) for s in splits), default=0))
+            if reason:
+                left_out.append((f"{data} {name}", reason))
+            else:
+                tasks += [Task(protocol, preset, data, name, i) for i in range(len(splits))]
+    return tasks, left_out
+
+
+def settings_id(settings: dict) -> str:
+    """12 hexadecimal digits that stand for the settings of a method."""
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def expected_settings_id(task: Task, dataset: Dataset) -> str:
+    """The `settings_id` that the record of this task would have, without running it."""
+    split = PROTOCOLS[task.protocol].splits(dataset)[task.split]
+    return settings_id(methods.settings(_make(task, split)))
+
+
+def run_task(task: Task, dataset: Dataset) -> dict:
+    """Fit on the training rows, score on the test rows, with one thread; a record.
+
+    It does not raise: a failure is a record with `status` "failed", the traceback in `error` and
+    None for what was not reached. Only an interrupt and a lack of memory, which are not the
+    method's own, go through.
+    """
+    record = _blank(task, dataset)
+    with threads(1), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            _fill(record, task, dataset)
+        except MemoryError:
+            raise
+        except Exception:
+            record["error"] = traceback.format_exc()
+    record["warnings"] = sorted({str(w.message) for w in caught})
+    record["status"] = "failed" if record["error"] else "done"
+    return record
+
+
+def _make(task, split: Split):
+    return methods.make(task.method, task.preset, n_rows=len(split.train), random_state=task.split)
+
+
+def _blank(task, dataset):
+    """A record with everything that is known beforehand; the rest is None."""
+    unknown = [
+        *("split_name", "n_train", "n_test"),
+        *(scores.NAMES),
+        *("fit_seconds", "predict_seconds", "quantile_frequencies"),
+        *("settings", "settings_id", "split_hash"),
+    ]
+    return {
+        **asdict(task),
+        "status": "failed",
+        "error": "",
+        "n_features": dataset.X.shape[1],
+        **dict.fromkeys(unknown),
+        "warnings": [],
+        "data_hash": dataset.content_hash,
+        "source": dataset.source,
+        "versions": versions(),
+        "machine": machine(),
+    }
+
+
+def _fill(record, task, dataset):
+    """Run the task, and put into the record what is known at each step."""
+    split = PROTOCOLS[task.protocol].splits(dataset)[task.split]
+    record.update(
+        split_name=split.name,
+        n_train=len(split.train),
+        n_test=len(split.test),
+        split_hash=split_hash(split, dataset),
+    )
+    model = _make(task, split)
+    settings = methods.settings(model)
+    record.update(settings=settings, settings_id=settings_id(settings))
+    start = time.perf_counter()
+    model.fit(dataset.X[split.train], dataset.y[split.train])
+    fitted = time.perf_counter()
+    found = scores.score(model, dataset.X[split.test], dataset.y[split.test])
+    predicted = time.perf_counter()
+    record.update(fit_seconds=fitted - start, predict_seconds=predicted - fitted)
+    wrong = {name: found[name] for name in scores.NAMES if not math.isfinite(found[name])}
+    if wrong:
+        # Not kept as numbers: JSON has none for them.
+        listed = ", ".join(f"{name} is {value}" for name, value in wrong.items())
+        record["error"] = f"A score is not finite: {listed}."
+        return
+    record.update(found)
+
+
+@functools.cache
+def _versions():
+    return {
+        "python": platform.python_version(),
+        "sk_deltauq": sk_deltauq.__version__,
+        **{name: importlib.metadata.version(name) for name in _PACKAGES},
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computes the results."""
+    return dict(_versions())
+
+
+@functools.cache
+def _machine():
+    processor = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")  # Linux, where platform.processor() tells little
+    if info.exists():
+        lines = info.read_text(errors="replace").splitlines()
+        models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+        processor = models[0] if models else processor
+    return {"system": platform.system(), "processor": processor, "cores": os.cpu_count()}
+
+
+def machine() -> dict:
+    """What the results are computed on: system, processor, and number of cores."""
+    return dict(_machine())

@@ -1,0 +1,231 @@
+"""What is compared: named methods, each an estimator with `predict(X, return_std=True)`.
+
+The settings are the same for every set: nothing is tuned on the rows that a split tests on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+import sk_deltauq
+from benchmarks_uci.methods import rivals
+
+PRESETS = ("default", "paper")
+
+# The literature gives its large sets (protein) a layer of 100 units, and all others one of 50.
+LARGE = 30_000
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to predict a target with its uncertainty.
+
+    Attributes
+    ----------
+    name, title, description : str
+        Key of `METHODS`; for a table; for a note under it.
+    chosen : str
+        How its settings were chosen.
+    make : callable
+        `make(preset, n_rows, random_state)` is a new estimator for `n_rows` training rows.
+    max_rows : int or None
+        Most training rows that it can be asked to fit.
+    requires : str or None
+        Package that it needs besides those of the harness.
+    """
+
+    name: str
+    title: str
+    description: str
+    chosen: str
+    make: Callable[[str, int, int], BaseEstimator]
+    max_rows: int | None = None
+    requires: str | None = None
+
+
+def _hidden(preset, n_rows):
+    """Widths of the hidden layers."""
+    if preset == "default":
+        return (50, 50)
+    return (100,) if n_rows > LARGE else (50,)
+
+
+def _network(name, *, baseline=True, paper=None, **settings):
+    """A factory of one of the package's networks: its defaults but for `settings`."""
+
+    def make(preset, n_rows, random_state):
+        estimator = getattr(sk_deltauq.baselines if baseline else sk_deltauq, name)
+        changed = dict(settings)
+        if preset == "paper":
+            changed |= {"hidden_layer_sizes": _hidden(preset, n_rows), **(paper or {})}
+        return estimator(**changed, random_state=random_state)
+
+    return make
+
+
+def _mlp(preset, n_rows, random_state):
+    # The package's rule for batch_size="auto"
+    batch_size = int(np.clip(2 ** round(np.log2(np.sqrt(n_rows))), 32, 1024))
+    return rivals.scaled_mlp(_hidden(preset, n_rows), batch_size, random_state)
+
+
+def _constant_noise(preset, n_rows, random_state):
+    return rivals.ConstantNoise(_mlp(preset, n_rows, random_state), random_state=random_state)
+
+
+def _bagged_noise(preset, n_rows, random_state):
+    # Bagging seeds its members itself.
+    return rivals.BaggedNoise(_mlp(preset, n_rows, None), random_state=random_state)
+
+
+_OURS = "The defaults of the package, the same for every set; nothing tuned for this benchmark."
+_SHARED = f"{_OURS} All networks share widths, step size, epochs and early stopping."
+
+METHODS = {
+    method.name: method
+    for method in [
+        Method(
+            "marginal",
+            "marginal Gaussian",
+            "The normal distribution of the training targets, whatever the row: zero skill.",
+            "Nothing to choose.",
+            lambda preset, n_rows, random_state: rivals.MarginalGaussian(),
+        ),
+        Method(
+            "mlp",
+            "MLP",
+            "scikit-learn's MLPRegressor with one noise level, from five held-out folds of the "
+            "training rows.",
+            "Widths, batches, step size, epochs and patience of Delta-UQ's defaults, fixed "
+            "beforehand.",
+            _constant_noise,
+        ),
+        Method(
+            "mlp-5",
+            "5 bagged MLPs",
+            "Five of scikit-learn's MLPRegressor on bootstrap samples with one noise level, from "
+            "out-of-bag errors.",
+            "As for one MLP.",
+            _bagged_noise,
+        ),
+        Method(
+            "gp",
+            "Gaussian process",
+            "scikit-learn's GaussianProcessRegressor, RBF with a length scale for each feature "
+            "and white noise.",
+            "Hyperparameters maximise the marginal likelihood of the training rows.",
+            lambda preset, n_rows, random_state: rivals.GaussianProcess(random_state),
+            max_rows=2000,
+        ),
+        Method(
+            "ngboost",
+            "NGBoost",
+            "NGBoost, a normal distribution, trees of its default depth.",
+            "NGBoost's defaults, with up to 2,000 steps in place of 500; their number is that of "
+            "the best likelihood on a tenth of the training rows.",
+            lambda preset, n_rows, random_state: rivals.NGBoost(random_state=random_state),
+            requires="ngboost",
+        ),
+        Method(
+            "deltauq",
+            "Delta-UQ",
+            "One network, 20 anchors.",
+            _OURS,
+            _network("DeltaUQRegressor", baseline=False, paper={"n_anchors": 20}),
+        ),
+        Method(
+            "deltauq-5",
+            "Delta-UQ, 5 members",
+            "Five networks, 20 anchors each.",
+            _OURS,
+            _network("DeltaUQRegressor", baseline=False, paper={"n_anchors": 20}, n_members=5),
+        ),
+        Method(
+            "mcdropout",
+            "MC dropout",
+            "One network, 50 dropout masks.",
+            f"{_SHARED} The dropout rate is chosen on held-out training rows (preset paper).",
+            _network("MCDropoutRegressor", paper={"dropout": 0.05}),
+        ),
+        Method(
+            "deepensemble",
+            "deep ensemble",
+            "Five networks from different initial weights.",
+            f"{_SHARED} Five members, as its paper; without adversarial training.",
+            _network("DeepEnsembleRegressor", paper={"n_members": 5}),
+        ),
+        Method(
+            "bnn",
+            "variational BNN",
+            "One network with a normal posterior for each weight.",
+            _SHARED,
+            _network("VariationalBNNRegressor"),
+        ),
+        Method(
+            "anchorensemble",
+            "anchor ensemble",
+            "Five networks of one initialisation, each on data shifted by its own anchor.",
+            f"{_SHARED} As many networks as the deep ensemble.",
+            _network("AnchorEnsembleRegressor", n_members=5),
+        ),
+        Method(
+            "pbp",
+            "PBP",
+            "Probabilistic backpropagation: one network, assumed-density filtering.",
+            "The settings of its paper.",
+            _network("PBPRegressor"),
+        ),
+    ]
+}
+
+
+def make(name: str, preset: str, n_rows: int, random_state: int) -> BaseEstimator:
+    """A new estimator, by keys of `METHODS` and `PRESETS`, for `n_rows` training rows."""
+    if preset not in PRESETS:
+        raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}.")
+    return METHODS[name].make(preset, n_rows, random_state)
+
+
+def applicable(name: str, n_train: int) -> str:
+    """Why the method cannot be run on so many training rows; empty where it can be."""
+    method = METHODS[name]
+    if method.max_rows is not None and n_train > method.max_rows:
+        return (
+            f"{method.title} takes at most {method.max_rows} training rows in reasonable time, "
+            f"and here are {n_train}."
+        )
+    if method.requires and importlib.util.find_spec(method.requires) is None:
+        return f"{method.requires} is not installed: pip install {method.requires}."
+    return ""
+
+
+def settings(estimator: BaseEstimator) -> dict:
+    """The name of the estimator and all of its parameters but seeds, ready for JSON."""
+    params = estimator.get_params(deep=False)
+    return {
+        "estimator": type(estimator).__name__,
+        **{
+            name: _as_json(value)
+            for name, value in sorted(params.items())
+            if name not in ("random_state", "verbose")
+        },
+    }
+
+
+def _as_json(value):
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, BaseEstimator):
+        return settings(value)
+    if isinstance(value, dict):
+        return {str(key): _as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_as_json(item) for item in value]
+    return f"{value.__module__}.{value.__qualname__}"  # a class or a function
