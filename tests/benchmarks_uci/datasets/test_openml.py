@@ -21,12 +21,14 @@ from benchmarks_uci.datasets import (
     DataUnavailable,
     Sources,
     embedded,
+    load,
     openml,
     openml_cache,
     openml_session,
 )
 from benchmarks_uci.datasets.checks import build
 from benchmarks_uci.datasets.openml_cache import Entry
+from tests.benchmarks_uci.datasets import _folders
 from tests.benchmarks_uci.datasets.conftest import served
 from tests.benchmarks_uci.datasets.openml_server import Fault, ServedSet, error
 
@@ -113,6 +115,27 @@ def test_all_columns_are_given_also_those_that_openml_ignores(server, sources):
     table = openml.read_cache(energy, sources)
     assert table.columns == ("X1", "heating_load", "cooling_load")
     np.testing.assert_array_equal(table.values, [[1.5, np.nan, 300], [2, 7, 8]])
+
+
+def test_load_downloads_once(server, sources, monkeypatch):
+    spec, values = _folders.made_up(monkeypatch, "naval")
+    monkeypatch.setitem(SETS, "naval", spec)
+    columns = [spec.openml_target if c == spec.target else c for c in spec.columns]
+    server.sets.append(
+        ServedSet(spec.openml_id, "naval", columns, values.tolist(), ignored=["turbine_decay"])
+    )
+    downloaded = load("naval", sources)
+    server.close()
+    cached = load("naval", replace(sources, offline=True))
+    assert (downloaded.source[-10:], cached.source[-14:]) == ("downloaded", "from its cache")
+    for dataset in (downloaded, cached):
+        assert dataset.X.shape == (30, 14)
+        np.testing.assert_array_equal(dataset.y, values[:, spec.columns.index(spec.target)])
+
+
+def test_load_asks_no_server_for_what_the_repository_holds(server, sources):
+    assert load("wine", sources).source.startswith("embedded")
+    assert server.asked == []
 
 
 def test_parquet_where_the_arff_is_gone(server, sources):
@@ -367,7 +390,7 @@ def fill(sources, served_set, server):
     entry = Entry.of(sources.cache_dir, served_set.number)
     entry.folder.mkdir(parents=True)
     entry.description.write_text(served_set.description(server.base))
-    (entry.folder / "dataset.arff").write_text(served_set.arff())
+    (entry.folder / "dataset.arff").write_text(served_set.arff)
     return entry
 
 
