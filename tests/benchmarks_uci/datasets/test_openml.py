@@ -323,6 +323,15 @@ def test_a_name_that_is_not_found(server, sources, monkeypatch, hangs):
     released.set()
 
 
+def test_names_are_left_to_a_proxy(server, sources, monkeypatch):
+    """The fixture fails the test if the name of the server is looked for."""
+    monkeypatch.setattr(openml_cache, "SERVER", "http://unknown.invalid/api/v1/xml")
+    server.close()
+    for variable in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(variable, server.base)
+    downloads_nothing(server, sources, DataUnavailable, "could not be reached", "ProxyError")
+
+
 def test_offline_and_not_cached(server, sources):
     offline = replace(sources, offline=True)
     assert openml.read_cache(BOSTON, offline) is None
