@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks_uci.datasets import embedded, folder
+from benchmarks_uci.datasets import embedded, folder, openml
 from benchmarks_uci.datasets.checks import build
 from benchmarks_uci.datasets.dataset import Dataset
 from benchmarks_uci.datasets.embedded import EMBEDDED
@@ -42,23 +42,9 @@ def load(name: str, sources: Sources = ANYWHERE) -> Dataset:
     spec = find(name)
     if sources.data_dir is not None:
         return folder.load(spec, sources.data_dir)
-    openml = _openml()
-    cached = openml.read_cache(spec, sources) if openml else None
+    cached = openml.read_cache(spec, sources)
     if cached is not None:
         return build(spec, cached)
     if name in EMBEDDED:
         return embedded.load(spec)
-    if sources.offline or openml is None:
-        raise DataUnavailable(
-            f"{name}: not in OpenML's cache, and not to be downloaded offline. Run once with a "
-            f"network, or put {name}.csv into a folder and give --data-dir FOLDER."
-        )
     return build(spec, openml.download(spec, sources))
-
-
-def _openml():
-    try:
-        from benchmarks_uci.datasets import openml
-    except ImportError:
-        return None
-    return openml

@@ -1,4 +1,3 @@
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -30,8 +29,7 @@ def openml(monkeypatch):
         raise DataUnavailable(f"{spec.name}: no network")
 
     fake = SimpleNamespace(read_cache=read_cache, download=download, calls=calls)
-    monkeypatch.setitem(sys.modules, "benchmarks_uci.datasets.openml", fake)
-    monkeypatch.setattr(datasets, "openml", fake, raising=False)
+    monkeypatch.setattr(datasets, "openml", fake)
     return fake
 
 
