@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from math import floor, inf, isfinite, isnan, log10, sqrt
+from math import inf, isfinite, isnan, sqrt
 
 import numpy as np
 from scipy.stats import rankdata
@@ -51,12 +51,12 @@ class Cell:
         """Mean ± standard error, and what is missing from them."""
         if not self.values:
             return f"failed ({self.n_failed})" if self.n_failed else "-"
-        decimals = _decimals(self.mean, metric)
+        decimals = metric.decimals_of(self.mean)
         text = f"{self.mean:.{decimals}f}"
         if self.standard_error is not None:
             text += f" ± {self.standard_error:.{decimals}f}"
         if not self.complete:
-            text += f" ({len(self.values)} of {self.n_splits} splits"
+            text += f" ({len(self.values)}/{self.n_splits}"
             text += f", {self.n_failed} failed)" if self.n_failed else ")"
         return text
 
@@ -127,11 +127,3 @@ def _losses(found: dict[tuple[str, str], Cell], metric: Metric) -> dict[tuple[st
     losses = {key: metric.loss(cell.mean) for key, cell in found.items() if cell.complete}
     # A score that is not a number is the worst there is.
     return {key: inf if isnan(loss) else loss for key, loss in losses.items()}
-
-
-def _decimals(mean: float, metric: Metric) -> int:
-    if metric.decimals is not None:
-        return metric.decimals
-    if mean == 0 or not isfinite(mean):
-        return 3
-    return max(0, 2 - floor(log10(abs(mean))))

@@ -1,4 +1,4 @@
-"""Whether the baselines are as good as others have published them: strong rivals, not weak ones."""
+"""Whether the baselines are as good as others have published them: strong rivals, not weak."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def fairness_table(records: list[dict]) -> Table:
         ours = verdict.cell.text(METRICS["nll"])
         rows.append([verdict.method, verdict.data, figures, ours, answer])
     headers = ["baseline", "data", "published NLL", "ours", f"within {MARGIN} of one, or better"]
-    return Table(f"Baselines and published figures, {protocol}, preset {preset}", headers, rows)
+    title = f"Baselines and published figures, {protocol}, preset {preset}"
+    return Table(title, headers, rows, n_left=3)
 
 
 def counts(records: list[dict]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import floor, isfinite, log10
 
 COVERAGE = 0.9
 
@@ -19,7 +20,7 @@ class Metric:
         Digits after the point; None: three significant digits of the mean, for units of the
         target.
     loss : callable or None
-        `loss(value)` is the smaller the better; None where no value is better by itself.
+        `loss(value)` is the smaller the better; None where nothing is ranked or stressed.
     unit_free : bool
         Whether differences on one set may be compared with those on another.
     """
@@ -30,6 +31,14 @@ class Metric:
     loss: Callable[[float], float] | None = float
     unit_free: bool = True
 
+    def decimals_of(self, value: float) -> int:
+        """Digits after the point to show a value with."""
+        if self.decimals is not None:
+            return self.decimals
+        if value == 0 or not isfinite(value):
+            return 3
+        return max(0, 2 - floor(log10(abs(value))))
+
 
 METRICS = {
     metric.name: metric
@@ -39,11 +48,11 @@ METRICS = {
         Metric("rmse", "RMSE", None, unit_free=False),
         Metric("crps", "CRPS", None, unit_free=False),
         Metric("coverage", "90 % coverage", loss=lambda value: abs(value - COVERAGE)),
-        # The narrowest intervals are those of an overconfident method.
+        # No better value: the narrowest intervals are those of an overconfident method.
         Metric("width", "mean width", None, loss=None, unit_free=False),
         Metric("calibration_error", "calibration error"),
         Metric("std_error_correlation", "std-error correlation", 2, loss=lambda value: -value),
-        Metric("fit_seconds", "fit seconds", 2, unit_free=False),
-        Metric("predict_seconds", "predict seconds", 3, unit_free=False),
+        Metric("fit_seconds", "fit seconds", 2, loss=None, unit_free=False),
+        Metric("predict_seconds", "predict seconds", 3, loss=None, unit_free=False),
     ]
 }

@@ -60,12 +60,10 @@ def published() -> list[Published]:
         for column, (title, method) in PAPER_COLUMNS.items()
     ]
     for row in _rows(PUBLISHED):
-        name, protocol, source = (row.pop(key) for key in ("method", "protocol", "source"))
+        name, protocol, _ = (row.pop(key) for key in ("method", "protocol", "source"))
         if name in PUBLISHED_ROWS:
             nll = {data: float(value) for data, value in row.items() if value}
-            found.append(
-                Published(f"{name}, {source}, {protocol}", PUBLISHED_ROWS[name], protocol, nll)
-            )
+            found.append(Published(f"{name}, {protocol}", PUBLISHED_ROWS[name], protocol, nll))
     return found
 
 

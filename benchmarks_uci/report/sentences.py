@@ -10,10 +10,10 @@ from benchmarks_uci.report.grouping import grouped, methods, n_splits, the_run
 from benchmarks_uci.report.metrics import METRICS
 
 SCORES = (
-    "Mean ± standard error over the splits. NLL is that of a Gaussian with the predicted mean "
-    "and standard deviation, in nats; NLL, RMSE and CRPS: lower is better. Coverage: 0.9 is "
-    "right, and then narrower is better. RMSE, CRPS and width are in the units of the target. "
-    "One thread a fit."
+    "Mean ± standard error over the splits; (19/20): of 19 splits out of 20. NLL is that of a "
+    "Gaussian with the predicted mean and standard deviation, in nats; NLL, RMSE and CRPS: lower "
+    "is better. Coverage: 0.9 is right, and then narrower is better. RMSE, CRPS and width are "
+    "in the units of the target. One thread a fit."
 )
 RANKS = (
     "Average rank: over all sets, 1 is best, ties share their mean rank. Only methods that have "
