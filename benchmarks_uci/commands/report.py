@@ -60,7 +60,7 @@ def _readme(check: bool):
             f"there are no committed results: {readme.RESULTS} is missing. Make it with report "
             f"RESULTS --compact {readme.RESULTS.parent}."
         )
-    difference = readme.disagreement()
+    difference = readme.disagreement(readme.README, readme.RESULTS)
     if check and difference:
         click.echo(difference)
         click.echo(
@@ -68,7 +68,7 @@ def _readme(check: bool):
         )
         sys.exit(1)
     if difference:
-        readme.write()
+        readme.write(readme.README, readme.RESULTS)
     click.echo("The README agrees with the results." if not difference else "README written.")
 
 

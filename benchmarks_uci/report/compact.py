@@ -62,14 +62,14 @@ def read(path: Path) -> list[dict]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
-            rows = list(reader)
+            rows, columns = list(reader), tuple(reader.fieldnames or ())
         shared = json.loads(beside.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise ResultsError(f"{path} and {beside.name} are not compact results: {error}") from error
-    if tuple(reader.fieldnames or ()) != COLUMNS:
+    if columns != COLUMNS:
         raise ResultsError(
             f"{path} is not compact results: its columns should be {', '.join(COLUMNS)}; they are "
-            f"{', '.join(reader.fieldnames or ['none'])}."
+            f"{', '.join(columns) or 'none'}."
         )
     missing = [part for part in PARTS if part not in shared]
     if missing:
@@ -166,5 +166,5 @@ def _nested(tree: dict, *keys: str) -> dict:
 
 def _as_text(shared: dict) -> str:
     """JSON that `git diff` can show, a list of numbers on one line."""
-    text = json.dumps(shared, indent=1, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(shared, indent=1, ensure_ascii=False)
     return LIST_OF_NUMBERS.sub(lambda m: "[" + " ".join(m[0][1:-1].split()) + "]", text) + "\n"
