@@ -9,6 +9,7 @@ from joblib import parallel_config
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 ENGINES = ("processes", "dask")
+SECONDS = 20  # to wait for a scheduler, and for its first worker
 
 # A task may be what killed its process; joblib's errors for it derive from that of loky.
 WORKER_DIED = (BrokenProcessPool, MemoryError)
@@ -39,7 +40,7 @@ def dask(scheduler: str | None) -> Iterator[None]:
     from benchmarks_uci._dask import Backend
 
     try:
-        client = Client(scheduler, timeout="20s", set_as_default=False)
+        client = Client(scheduler, timeout=SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise EngineError(f"no Dask scheduler answers at {scheduler!r}: {error}.") from error
     with client:
@@ -50,7 +51,7 @@ def dask(scheduler: str | None) -> Iterator[None]:
 
 def _check_workers(client, scheduler):
     with contextlib.suppress(TimeoutError):
-        client.wait_for_workers(1, timeout="20s")
+        client.wait_for_workers(1, timeout=SECONDS)
     threads = client.nthreads()
     if not threads:
         raise EngineError(f"the Dask scheduler at {scheduler!r} has no workers: start some.")
