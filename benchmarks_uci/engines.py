@@ -33,6 +33,7 @@ def dask(scheduler: str | None) -> Iterator[None]:
         raise EngineError("the engine 'dask' needs the address of its scheduler: --scheduler.")
     try:
         from distributed import Client
+        from distributed.client import FutureCancelledError
     except ImportError as error:
         raise EngineError("the engine 'dask' needs Dask: pip install 'dask[distributed]'.") from (
             error
@@ -45,8 +46,13 @@ def dask(scheduler: str | None) -> Iterator[None]:
         raise EngineError(f"no Dask scheduler answers at {scheduler!r}: {error}.") from error
     with client:
         _check_workers(client, scheduler)
-        with parallel_config(backend=Backend(client=client)):
-            yield
+        try:
+            with parallel_config(backend=Backend(client=client)):
+                yield
+        except (TimeoutError, FutureCancelledError) as error:
+            raise EngineError(
+                f"the Dask cluster at {scheduler!r} was lost ({error}). What was finished is kept."
+            ) from error
 
 
 def _check_workers(client, scheduler):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
 
 import pytest
 from joblib import parallel_config
@@ -163,8 +164,21 @@ def test_dask_cluster_that_loses_a_worker_gives_the_undisturbed_results(schedule
     assert without_seconds(records) == without_seconds(store.records()) == undisturbed(tasks)
 
 
-def test_a_task_that_dask_gives_up_is_told(scheduler, store):
-    address, file = scheduler
+def test_a_task_that_dask_gives_up_is_told(monkeypatch):
+    # joblib 1.6 would wait for ever.
+    joblib_dask = pytest.importorskip("joblib._dask")
+    from distributed.scheduler import KilledWorker
+
+    from benchmarks_uci._dask import Backend
+
+    submitted, told = Future(), []
+    monkeypatch.setattr(joblib_dask.DaskDistributedBackend, "submit", lambda *args: submitted)
+    backend = object.__new__(Backend)
+    backend.submit(None, callback=told.append)
+    submitted.set_exception(KilledWorker("task", None, 3))
+    assert len(told) == 1
+    with pytest.raises(engines.WORKER_DIED, match="task"):
+        backend.retrieve_result_callback(told[0])
 
 
 @pytest.mark.parametrize(
