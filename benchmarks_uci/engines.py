@@ -9,6 +9,7 @@ from joblib import parallel_config
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 ENGINES = ("processes", "dask")
+SECONDS = 20  # to wait for a scheduler, and for its first worker
 
 # A task may be what killed its process; joblib's errors for it derive from that of loky.
 WORKER_DIED = (BrokenProcessPool, MemoryError)
@@ -32,6 +33,7 @@ def dask(scheduler: str | None) -> Iterator[None]:
         raise EngineError("the engine 'dask' needs the address of its scheduler: --scheduler.")
     try:
         from distributed import Client
+        from distributed.client import FutureCancelledError
     except ImportError as error:
         raise EngineError("the engine 'dask' needs Dask: pip install 'dask[distributed]'.") from (
             error
@@ -39,18 +41,23 @@ def dask(scheduler: str | None) -> Iterator[None]:
     from benchmarks_uci._dask import Backend
 
     try:
-        client = Client(scheduler, timeout="20s", set_as_default=False)
+        client = Client(scheduler, timeout=SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise EngineError(f"no Dask scheduler answers at {scheduler!r}: {error}.") from error
     with client:
         _check_workers(client, scheduler)
-        with parallel_config(backend=Backend(client=client)):
-            yield
+        try:
+            with parallel_config(backend=Backend(client=client)):
+                yield
+        except (TimeoutError, FutureCancelledError) as error:
+            raise EngineError(
+                f"the Dask cluster at {scheduler!r} was lost ({error}). What was finished is kept."
+            ) from error
 
 
 def _check_workers(client, scheduler):
     with contextlib.suppress(TimeoutError):
-        client.wait_for_workers(1, timeout="20s")
+        client.wait_for_workers(1, timeout=SECONDS)
     threads = client.nthreads()
     if not threads:
         raise EngineError(f"the Dask scheduler at {scheduler!r} has no workers: start some.")

@@ -68,7 +68,7 @@ def hl90(dataset: Dataset) -> list[Split]:
         )
     n_rows = len(dataset.y)
     n_train = round(0.9 * n_rows)
-    legacy = np.random.RandomState(1)  # noqa: NPY002
+    legacy = np.random.RandomState(1)
     splits = []
     for i in range(5 if dataset.name == "protein" else 20):
         rows = legacy.choice(range(n_rows), n_rows, replace=False)

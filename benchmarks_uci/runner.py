@@ -94,7 +94,9 @@ def run(
                     store.write(record)
                     yield record
             except engines.WORKER_DIED as error:
-                logger.warning("A process died (%s); trying again, one by one.", _first_line(error))
+                logger.warning(
+                    "A process died (%s); trying again, one by one.", _first_line(error)
+                )
                 for task in begun:
                     record = _alone(call(task)) or _died(task, datasets[task.data])
                     store.write(record)

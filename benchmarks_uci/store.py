@@ -10,6 +10,7 @@ import tempfile
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from benchmarks_uci import scores
 from benchmarks_uci.tasks import Task
 
 logger = logging.getLogger("benchmarks_uci")
@@ -17,6 +18,7 @@ logger = logging.getLogger("benchmarks_uci")
 TASK_FIELDS = tuple(field.name for field in fields(Task))
 # What a record must hold, beside the scores: of a failure not all is known
 FIELDS = {"status": str, "error": str, "data_hash": str}
+SECONDS = ("fit_seconds", "predict_seconds")
 DONE_FIELDS = FIELDS | {"settings": dict, "settings_id": str, "split_hash": str}
 
 

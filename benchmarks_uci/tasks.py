@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import importlib.metadata
 import json
 import math
@@ -15,6 +16,8 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import torch
 
 import sk_deltauq
 from benchmarks_uci import methods, scores
@@ -87,12 +90,6 @@ def settings_id(settings: dict) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def expected_settings_id(task: Task, dataset: Dataset) -> str:
-    """The `settings_id` that the record of this task would have, without running it."""
-    split = PROTOCOLS[task.protocol].splits(dataset)[task.split]
-    return settings_id(methods.settings(_make(task, split)))
-
-
 def run_task(task: Task, dataset: Dataset) -> dict:
     """Fit on the training rows, score on the test rows, with one thread; a record.
 
@@ -152,6 +149,7 @@ def _fill(record, task, dataset):
     model = _make(task, split)
     settings = methods.settings(model)
     record.update(settings=settings, settings_id=settings_id(settings))
+    _warm_up(task.method, model)
     start = time.perf_counter()
     model.fit(dataset.X[split.train], dataset.y[split.train])
     fitted = time.perf_counter()
@@ -165,6 +163,19 @@ def _fill(record, task, dataset):
         record["error"] = f"A score is not finite: {listed}."
         return
     record.update(found)
+
+
+def _warm_up(name, model):
+    """Import what the first fit in a process would import, which is none of its time."""
+    if requires := methods.METHODS[name].requires:
+        importlib.import_module(requires)
+    if type(model).__module__.startswith(sk_deltauq.__name__):
+        _load_optimizer()
+
+
+@functools.cache
+def _load_optimizer():
+    torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # loads torch's compiler: seconds
 
 
 @functools.cache

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from sk_deltauq._anchoring import DeltaUQ
+from sk_deltauq._anchoring import AnchoredUQ
 from sk_deltauq._classification import mean_logit_std
 from sk_deltauq._heads import CategoricalUQ, GaussianUQ
 
 
-class DeltaUQRegressor(GaussianUQ, DeltaUQ):
+class DeltaUQRegressor(GaussianUQ, AnchoredUQ):
     """Regressor that says how sure it is: an anchored MLP, averaged over its anchors (Delta-UQ).
 
     The network sees each row `x` together with another training row, the anchor `c`, as
@@ -161,7 +161,7 @@ class DeltaUQRegressor(GaussianUQ, DeltaUQ):
     """
 
     _parameter_constraints: dict = {
-        **DeltaUQ._parameter_constraints,
+        **AnchoredUQ._parameter_constraints,
         **GaussianUQ._parameter_constraints,
     }
 
@@ -213,7 +213,7 @@ class DeltaUQRegressor(GaussianUQ, DeltaUQ):
         self.verbose = verbose
 
 
-class DeltaUQClassifier(CategoricalUQ, DeltaUQ):
+class DeltaUQClassifier(CategoricalUQ, AnchoredUQ):
     """Classifier that says how sure it is: an anchored MLP, averaged over its anchors (Delta-UQ).
 
     The network sees each row `x` together with another training row, the anchor `c`, as
@@ -359,7 +359,7 @@ class DeltaUQClassifier(CategoricalUQ, DeltaUQ):
     """
 
     _parameter_constraints: dict = {
-        **DeltaUQ._parameter_constraints,
+        **AnchoredUQ._parameter_constraints,
         **CategoricalUQ._parameter_constraints,
         "temper": ["boolean"],
     }

@@ -21,12 +21,12 @@ class GaussianUQ(RegressorUQ, NetworkUQ):
     }
     _architecture_params = (*NetworkUQ._architecture_params, "noise")
 
-    def _make_head(self):
+    def _make_head(self, n_members):
         return GaussianHead(
             self.n_outputs_,
             noise=self.noise,
             nll_beta=self.nll_beta,
-            n_members=self.n_members,
+            n_members=n_members,
         )
 
     def _fit_model(self, data, set_up, plan):
@@ -45,5 +45,5 @@ class CategoricalUQ(ClassifierUQ, NetworkUQ):
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
-    def _make_head(self):
+    def _make_head(self, n_members):
         return CategoricalHead(len(self.classes_))

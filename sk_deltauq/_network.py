@@ -47,22 +47,39 @@ class NetworkUQ(BaseUQ):
     # What shapes the network: it cannot change while training goes on from its weights.
     _architecture_params = ("hidden_layer_sizes", "activation", "embedding", "n_members", "module")
 
+    # The network, of our own layers and of a user's modules, see `_torch/networks.py`.
+    _mlp_class: type
+    _modules_class: type
+
     # How it trains: the net, and the mini-batches, `batches(rows, batch_size)`.
     _net_class = StackedNet
 
     def _batches(self):
         return Batches
 
-    @abstractmethod
     def _make_module(self, n_features: int, n_outputs: int, generators):
-        """A new module with one member for each generator, see `_torch/networks.py`."""
+        """A new module with one member for each generator."""
+        settings = {"embedding": self.embedding, "generators": generators}
+        if self.module is not None:
+            return self._modules_class(n_features, n_outputs, factory=self.module, **settings)
+        return self._mlp_class(
+            n_features,
+            n_outputs,
+            hidden_layer_sizes=layer_sizes(self.hidden_layer_sizes),
+            activation=self.activation,
+            **settings,
+        )
 
     @abstractmethod
-    def _make_head(self):
+    def _make_head(self, n_members: int):
         """A new head, the criterion of the net, see `_torch/heads.py`."""
 
     def _prepare_module(self, module, data: FitData, plan: FitPlan, call: int):
         """Draw what the components are made of, before training; `call` counts `partial_fit`s."""
+        return
+
+    def _finish(self, net, monitor, plan: FitPlan):
+        """See to what can only be settled once the net is trained."""
         return
 
     def _training(self, data: FitData, plan: FitPlan) -> Training:
@@ -100,11 +117,7 @@ class NetworkUQ(BaseUQ):
                 "module must be a factory, called as module(in_features, out_features), got an "
                 f"instance of {type(self.module).__name__}. Pass a class or a function."
             )
-        if plan.partial and self.early_stopping not in (False, "auto"):
-            raise ValueError(
-                "partial_fit does not support early_stopping=True: one call has no later epochs "
-                "to compare with. Use early_stopping='auto' or False."
-            )
+        refuse_early_stopping_in_parts(self.early_stopping, plan)
         training = self._training(data, plan)
         make_net = self._resumed_net if plan.resume else self._new_net
         return training, make_net(data, training, plan)
@@ -117,6 +130,7 @@ class NetworkUQ(BaseUQ):
         rows = training.rows(data.x, data.y, data.weights, labels=data.labels, call=call)
         with self._global_seed(training, call):
             monitor = training.run(net, rows, resumed=plan.resume)
+        self._finish(net, monitor, plan)
         self.net_, self._n_calls_ = net, call + 1
         self.n_components_ = net.module_.n_components
         self.n_iter_ = len(net.history)
@@ -125,8 +139,8 @@ class NetworkUQ(BaseUQ):
         self.best_validation_score_ = _one_or_all_members(monitor.best_scores)
 
     def _new_net(self, data, training, plan):
-        generators = torch_generators(training.seed, Stream.WEIGHTS, range(self.n_members))
-        head = self._make_head()
+        generators = torch_generators(training.seed, Stream.WEIGHTS, training.members)
+        head = self._make_head(len(generators))
         module = self._make_module(data.x.shape[1], head.n_network_outputs, generators)
         self._architecture_ = self._architecture()
         return training.new_net(module, head, len(data.x))
@@ -147,9 +161,12 @@ class NetworkUQ(BaseUQ):
                 f"partial_fit cannot move to device={training.device!r}: the net is on "
                 f"{self.net_.device!r}. Set device back, or start afresh with fit."
             )
+        self._architecture_ = now
         net = copy.deepcopy(self.net_)
         if not plan.partial:
-            head = self._make_head()  # with today's parameters, and the weights it had
+            head = self._make_head(
+                self.n_members
+            )  # with today's parameters, and the weights it had
             head.load_state_dict(net.criterion_.state_dict())
             return training.new_net(net.module_, head, len(data.x))
         net.criterion_.nll_beta = getattr(self, "nll_beta", None)
@@ -189,6 +206,15 @@ def layer_sizes(sizes) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
+def refuse_early_stopping_in_parts(early_stopping, plan: FitPlan) -> None:
+    """Refuse to stop `partial_fit` early."""
+    if plan.partial and early_stopping not in (False, "auto"):
+        raise ValueError(
+            "partial_fit does not support early_stopping=True: one call has no later epochs "
+            "to compare with. Use early_stopping='auto' or False."
+        )
+
+
 def _one_or_all_members(scores):
     """Scores with the members last; without that axis for one member."""
     if scores is None:
@@ -203,7 +229,7 @@ def _check_device(device: str) -> str:
     """Refuse a device that torch does not know, or that this machine has not got."""
     try:
         torch.zeros(1, device=device, dtype=torch.float64).item()  # moments are summed in float64
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError) as error:
         raise ValueError(
             f"device must name a device that torch can use here, such as 'cpu' or 'cuda', got "
             f"{device!r}: {error}"

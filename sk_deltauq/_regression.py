@@ -6,6 +6,7 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
+import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Bunch, assert_all_finite, check_scalar, gen_batches
 from sklearn.utils.validation import column_or_1d
@@ -22,7 +23,8 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
     """Predictions with uncertainties for one or several real targets.
 
     `_components` of a subclass returns means and stds, both `(component, sample, target)`, in
-    units of the scaled target.
+    units of the scaled target. A method whose components do not know their means for certain
+    returns the stds of these means as a third part.
     """
 
     _target_checks = {"multi_output": True, "y_numeric": True}
@@ -238,14 +240,19 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
 
     def _dist(self, X):
         """The predictive distribution of checked rows."""
-        # (sample, component, target)
-        means, stds = self._map_components(X, partial(_mixture_parameters, ddof=self._ddof))
+        # (sample, component, target), and (sample, target) for the noise
+        means, stds, *noise = self._map_components(
+            X, partial(_mixture_parameters, ddof=self._ddof)
+        )
         for part, offset in ((means, self.y_scaler_.mean_), (stds, 0.0)):
             part *= self.y_scaler_.scale_
             part += offset
             part.flags.writeable = False  # so that the mixture shares it
         last = 0 if self.n_outputs_ == 1 else slice(None)
         means, stds = (np.moveaxis(part, 1, 0)[..., last] for part in (means, stds))
+        if noise:
+            noise_std = noise[0] * self.y_scaler_.scale_
+            return NormalMixture(means, stds, aleatoric=noise_std[:, last])
         if stds.any():
             return NormalMixture(means, stds)
         # No noise model: nothing to mix over but point masses.
@@ -272,22 +279,30 @@ def _moments(components, *, ddof):
 
     Relative to the first component float32 is exact enough, and several times faster than float64.
     """
-    means, stds = components
+    means, stds, *mean_stds = components
     shifts = means - means[0]
     centre = shifts.mean(dim=0)
     epistemic_var = (shifts - centre).square().sum(dim=0) / max(len(means) - ddof, 1)
+    for part in mean_stds:
+        epistemic_var = epistemic_var + part.square().mean(dim=0)
     return means[0].double() + centre, epistemic_var, stds.square().mean(dim=0)
 
 
 def _mixture_parameters(components, *, ddof):
     """Means and stds `(sample, component, target)` of the predictive mixture.
 
+    Where the components' means have stds of their own, those count in, and a third part is the
+    std of the noise alone, `(sample, target)`.
+
     Eq. 6 divides by K - 1. Spreading the means by sqrt(K / (K - 1)) about their centre makes this
     the variance of the mixture itself, so that its density and quantiles agree with the std.
     """
-    means, stds = (part.double() for part in components)
+    means, stds, *mean_stds = (part.double() for part in components)
     n_components = len(means)
     if ddof and n_components > 1:
         centre = means.mean(dim=0)
         means = centre + (means - centre) * (n_components / (n_components - ddof)) ** 0.5
-    return means.transpose(0, 1), stds.transpose(0, 1)
+    noise = [stds.square().mean(dim=0).sqrt() for _ in mean_stds]
+    for part in mean_stds:
+        stds = torch.hypot(stds, part)
+    return means.transpose(0, 1), stds.transpose(0, 1), *noise

@@ -34,7 +34,13 @@ TINY = {
 VARIANTS = [
     {},
     {"n_members": 3, "noise": None, "embedding": "periodic", "adversarial_epsilon": 0.01},
-    {"early_stopping": True, "temper": True, "noise": "homoscedastic", "validation_fraction": 0.5},
+    {
+        "early_stopping": True,
+        "temper": True,
+        "noise": "homoscedastic",
+        "validation_fraction": 0.5,
+        "dropout": "auto",
+    },
 ]
 
 

@@ -72,11 +72,12 @@ class ConstantNoise(_Normal):
         return mean, np.full_like(mean, self.noise_std_)
 
 
-class BaggedNoise(_Normal):
+class BaggedNoise(RegressorMixin, BaseEstimator):
     """Bagged predictors with one noise level, the root mean square of their out-of-bag errors.
 
-    Each row's error is that of the mean of the predictors that did not see the row. These are
-    fewer than all, so the noise level errs on the wide side.
+    The prediction is the mixture of one normal distribution a predictor. Each row's error is that
+    of the mean of the predictors that did not see the row. These are fewer than all, so the noise
+    level errs on the wide side.
 
     Parameters
     ----------
@@ -108,9 +109,13 @@ class BaggedNoise(_Normal):
         self.noise_std_ = np.sqrt(np.mean(errors**2))
         return self
 
-    def _mean_and_std(self, X):
-        mean = self.bagging_.predict(X)
-        return mean, np.full_like(mean, self.noise_std_)
+    def predict(self, X, return_std=False):
+        dist = self.predict_dist(X)
+        return (dist.mean, dist.std) if return_std else dist.mean
+
+    def predict_dist(self, X):
+        means = np.stack([member.predict(X) for member in self.bagging_.estimators_])
+        return NormalMixture(means, np.full_like(means, self.noise_std_))
 
 
 class GaussianProcess(_Normal):
@@ -174,12 +179,17 @@ class NGBoost(_Normal):
         self.random_state = random_state
 
     def fit(self, X, y):
-        from ngboost import NGBRegressor  # an extra, and slow to import
+        # An extra, and slow to import
+        from ngboost import NGBRegressor
+        from ngboost.learners import default_tree_learner
 
         X, X_held, y, y_held = train_test_split(
             X, y, test_size=self.validation_fraction, random_state=self.random_state
         )
+        # Left to itself, its trees draw from NumPy's global generator.
+        tree = clone(default_tree_learner).set_params(random_state=self.random_state)
         self.ngb_ = NGBRegressor(
+            Base=tree,
             n_estimators=self.n_estimators,
             learning_rate=self.learning_rate,
             random_state=self.random_state,

@@ -74,6 +74,11 @@ class HeldOutMonitor:
             for current, value in zip(net.member_tensors(member), best or [], strict=bool(best)):
                 current.copy_(value)
 
+    def keep_members(self, members: slice) -> None:
+        """Forget the scores of all other members."""
+        self._best = self._best[members]
+        self.scores = [scores[members] for scores in self.scores]
+
     @torch.inference_mode()
     def _score(self, net) -> np.ndarray:
         """Weighted mean score of each member on its own held-out rows."""

@@ -76,6 +76,17 @@ class StackedNet(NeuralNet):
         """Views of all that training changes in one member, of the module and of the head."""
         return [*self.module_.member_tensors(member), *self.criterion_.member_tensors(member)]
 
+    def keep_members(self, members: slice) -> None:
+        """Drop all other members of the module, with what the optimizer knows about them."""
+        for parameter in [*self.module_.parameters(), *self.criterion_.parameters()]:
+            state, shape = self.optimizer_.state[parameter], parameter.shape
+            parameter.data = parameter.data[members].clone()
+            parameter.grad = None
+            for name, value in state.items():
+                if torch.is_tensor(value) and value.shape == shape:
+                    state[name] = value[members].clone()
+        self.module_.n_members = len(range(self.module_.n_members)[members])
+
     def record_best(self, name: str) -> None:
         """Note, as skorch's own scoring does, whether this epoch's value is the lowest so far."""
         values = self.history[:, name]

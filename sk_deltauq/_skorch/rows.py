@@ -149,19 +149,19 @@ class AnchoredBatches(Batches):
 class MaskedBatches(Batches):
     """One epoch a pass: `((x, masks), (y, weights))`, each sample with a dropout mask of its own.
 
-    The masks are `(member, unit, sample)`, for `n_units` hidden units dropped with probability
-    `rate`.
+    The masks are `(member, unit, sample)`, for `n_units` hidden units that a member drops with
+    probability `rates[member]`.
     """
 
-    def __init__(self, rows: TrainingRows, batch_size: int, *, n_units: int, rate: float):
-        self._n_units, self._rate = n_units, rate
+    def __init__(self, rows: TrainingRows, batch_size: int, *, n_units: int, rates):
+        self._n_units, self._rates = n_units, rates
         super().__init__(rows, batch_size)
 
     def _input_width(self):
         return self.rows.x.shape[1] + self._n_units
 
     def _further_inputs(self, drawn, start, stop):
-        masks = dropout_masks(stop - start, self._n_units, self._rate, self.rows.generators)
+        masks = dropout_masks(stop - start, self._n_units, self._rates, self.rows.generators)
         return (masks.to(self.rows.x.device),)
 
 

@@ -91,6 +91,11 @@ class Training:
 
     Attributes
     ----------
+    n_members : int
+        Each has its own random numbers and, with early stopping, its own fold.
+    copies : int
+        How many networks are trained for each member. They have its random numbers and fold in
+        common, so that a member can be trained in several ways to see which is best.
     n_folds : int
         Each member leaves out one of so many folds, and stops early by it; 0 for no hold-out.
     max_iter : int
@@ -119,6 +124,12 @@ class Training:
     name: str
     net_class: type[StackedNet] = StackedNet
     batches: Callable = AnchoredBatches
+    copies: int = 1
+
+    @property
+    def members(self) -> list[int]:
+        """Which member each network of the stack is."""
+        return [member for member in range(self.n_members) for _ in range(self.copies)]
 
     def rows(self, x, y, weights, *, labels=None, call: int = 0) -> TrainingRows:
         """Put the data on the device and deal out the rows.
@@ -136,9 +147,9 @@ class Training:
             x=x.to(self.device),
             y=y.to(self.device),
             weights=(weights / weights.mean()).to(self.device),
-            train=torch.from_numpy(train).to(self.device),
-            held_out=torch.from_numpy(held_out).to(self.device),
-            generators=torch_generators(self.seed, Stream.BATCHES, range(self.n_members), call),
+            train=torch.from_numpy(train[self.members]).to(self.device),
+            held_out=torch.from_numpy(held_out[self.members]).to(self.device),
+            generators=torch_generators(self.seed, Stream.BATCHES, self.members, call),
         )
 
     def new_net(self, module, head, n_rows: int) -> StackedNet:
@@ -197,7 +208,7 @@ class Training:
         else:
             monitor = TrainingLossMonitor(**stopping)
         bar = tqdm(total=self.max_iter, desc=self.name, unit="epoch", disable=not self.verbose)
-        flops = 2 * self.n_members * net.batch_size * net.module_.width**2
+        flops = 2 * len(self.members) * net.batch_size * net.module_.width**2
         with bar, one_thread() if flops < _FLOPS_WORTH_THREADS else contextlib.nullcontext():
             if resumed:
                 monitor.start_from(net)

@@ -21,14 +21,15 @@ def _uniform(shape, bound: float, generators) -> torch.Tensor:
     return (2 * torch.stack(draws) - 1) * bound
 
 
-def dropout_masks(n_masks: int, n_units: int, rate: float, generators) -> torch.Tensor:
-    """Draw `(member, unit, mask)`: zero with probability `rate`, otherwise `1 / (1 - rate)`.
+def dropout_masks(n_masks: int, n_units: int, rates, generators) -> torch.Tensor:
+    """Draw `(member, unit, mask)`: zero with probability `rates[member]`, else `1 / (1 - rate)`.
 
     They are drawn mask by mask, so a longer series begins with the shorter one.
     """
     draws = [torch.rand((n_masks, n_units), generator=g, **CPU_FLOAT) for g in generators]
-    kept = torch.stack(draws) >= rate
-    return (kept.float() / (1 - rate)).transpose(1, 2)
+    rates = torch.tensor(rates, dtype=torch.float64, device="cpu")[:, None, None]
+    kept = torch.stack(draws) >= rates.float()
+    return (kept.float() / (1 - rates).float()).transpose(1, 2)
 
 
 class StackedLinear(nn.Module):

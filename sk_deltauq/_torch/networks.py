@@ -15,7 +15,7 @@ from torch import nn
 
 from sk_deltauq._random import torch_seeded
 from sk_deltauq._torch.embeddings import EMBEDDINGS
-from sk_deltauq._torch.layers import AnchoredLinear, StackedLinear
+from sk_deltauq._torch.layers import CPU_FLOAT, AnchoredLinear, StackedLinear
 
 ACTIVATIONS = {
     "relu": torch.relu,
@@ -70,6 +70,21 @@ class _Plain(nn.Module):
         of its own; a member is one component, so there is nothing to `limit`.
         """
         return self(x.expand(self.n_members, -1, -1)).unsqueeze(2)
+
+
+class _Shifted:
+    """What networks of an anchor ensemble add to plain ones: a member sees `x - c`, embedded."""
+
+    def set_anchors(self, anchors: torch.Tensor) -> None:
+        """Keep the scaled training row `(member, feature)` that each member's rows are shifted by.
+
+        It holds for training and prediction: a member never meets a row that is not shifted.
+        """
+        self.register_buffer("anchors", anchors.unsqueeze(2))  # (member, feature, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """`(member, feature, sample)` to `(member, output, sample)`."""
+        return super().forward(x - self.anchors)
 
 
 class _MLP(nn.Module):
@@ -130,6 +145,10 @@ class PlainMLP(_MLP, _Plain):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """`(member, feature, sample)` to `(member, output, sample)`."""
         return self._after_first(self.first(self.embedding(x)))
+
+
+class ShiftedMLP(_Shifted, PlainMLP):
+    """M multilayer perceptrons, each on rows shifted by its own anchor."""
 
 
 class DropoutMLP(_MLP):
@@ -214,13 +233,12 @@ class _Modules(nn.Module):
             # A user's module draws its weights from torch's global state.
             with torch_seeded(generator.initial_seed()):
                 self.members.append(factory(self.in_features, n_outputs).float())
-        self._try_out(n_features)
+        self._try_out()
 
     @torch.no_grad()
-    def _try_out(self, n_features):
+    def _try_out(self):
         """Let a module of the wrong shape fail here, before anything is trained."""
-        rows = torch.zeros((self.n_members, n_features, 2), dtype=torch.float32, device="cpu")
-        self.eval()(*[rows] * self.n_inputs)
+        self.eval()._outputs(torch.zeros((self.n_members, self.in_features, 2), **CPU_FLOAT))
         self.train()
 
     @property
@@ -255,6 +273,10 @@ class PlainModules(_Modules, _Plain):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """`(member, feature, sample)` to `(member, output, sample)`."""
         return self._outputs(self.embedding(x))
+
+
+class ShiftedModules(_Shifted, PlainModules):
+    """M copies of a user's own module, each fed rows shifted by its own anchor, embedded."""
 
 
 class AnchoredModules(_Modules, _Anchored):

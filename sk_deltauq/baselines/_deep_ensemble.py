@@ -7,7 +7,7 @@ from numbers import Real
 import torch
 
 from sk_deltauq._heads import CategoricalUQ, GaussianUQ
-from sk_deltauq._network import NetworkUQ, layer_sizes
+from sk_deltauq._network import NetworkUQ
 from sk_deltauq._sklearn import Interval
 from sk_deltauq._skorch.adversarial import AdversarialNet
 from sk_deltauq._torch.networks import PlainMLP, PlainModules
@@ -19,19 +19,9 @@ class _DeepEnsemble(NetworkUQ):
     _parameter_constraints: dict = {
         "adversarial_epsilon": [Interval(Real, 0, None, closed="left")],
     }
+    _mlp_class = PlainMLP
+    _modules_class = PlainModules
     _net_class = AdversarialNet
-
-    def _make_module(self, n_features, n_outputs, generators):
-        settings = {"embedding": self.embedding, "generators": generators}
-        if self.module is not None:
-            return PlainModules(n_features, n_outputs, factory=self.module, **settings)
-        return PlainMLP(
-            n_features,
-            n_outputs,
-            hidden_layer_sizes=layer_sizes(self.hidden_layer_sizes),
-            activation=self.activation,
-            **settings,
-        )
 
     def _prepare_module(self, module, data, plan, call):
         """Set the size of the adversarial step: a part of each feature's range in all rows so far.

@@ -14,6 +14,7 @@ from tests._helpers import assert_same_answers
 
 # Parameters that a baseline has none of, or has besides those of Delta-UQ.
 DIFFERENT = {
+    "AnchorEnsemble": ({"n_anchors", "temper"}, set()),
     "DeepEnsemble": ({"n_anchors", "temper"}, {"adversarial_epsilon"}),
     "MCDropout": ({"n_anchors", "temper", "module"}, {"dropout", "n_masks"}),
 }
@@ -24,7 +25,11 @@ SMALL = {
     "max_iter": 4,
     "random_state": 0,
 }
-EXTRAS = {"DeepEnsemble": {"adversarial_epsilon": 0.02}, "MCDropout": {"dropout": 0.2}}
+EXTRAS = {
+    "AnchorEnsemble": {},
+    "DeepEnsemble": {"adversarial_epsilon": 0.02},
+    "MCDropout": {"dropout": 0.2},
+}
 REGRESSORS = [name for name in baselines.__all__ if name.endswith("Regressor")]
 
 
@@ -208,8 +213,9 @@ def test_noise_heads(make, regression_data, noise):
 
 
 MISTAKES = {
+    "AnchorEnsemble": {"n_members": [0, 2.5, None]},
     "DeepEnsemble": {"adversarial_epsilon": [-0.1, "0.1", None], "n_members": [0, 2.5]},
-    "MCDropout": {"dropout": [-0.1, 1, "auto", None], "n_masks": [0, 2.5, None]},
+    "MCDropout": {"dropout": [-0.1, 1, "best", None], "n_masks": [0, 2.5, None]},
 }
 
 

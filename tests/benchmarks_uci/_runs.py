@@ -1,8 +1,13 @@
-"""Small parts for the tests of the harness."""
+"""Records and tasks for tests of what runs and keeps them; workers import this too."""
 
+import os
+import signal
+import time
 from dataclasses import asdict
+from pathlib import Path
 
-from benchmarks_uci.tasks import Task
+from benchmarks_uci.store import task_of
+from benchmarks_uci.tasks import Task, run_task
 
 
 def a_record(task: Task, **changes) -> dict:
@@ -27,3 +32,40 @@ def a_record(task: Task, **changes) -> dict:
         "machine": {},
         **changes,
     }
+
+
+def without_seconds(records) -> list[dict]:
+    """What must not change from run to run, by task."""
+    kept = [
+        {k: v for k, v in r.items() if k not in ("fit_seconds", "predict_seconds")}
+        for r in records
+    ]
+    return sorted(kept, key=task_of)
+
+
+def slow(task, dataset):
+    """The real thing, but slow enough to be disturbed."""
+    time.sleep(0.1)
+    return run_task(task, dataset)
+
+
+def fails(task, dataset):
+    """The odd splits fail."""
+    record = run_task(task, dataset)
+    if task.split % 2:
+        record |= {"status": "failed", "error": "Traceback:\nValueError: odd"}
+    return record
+
+
+def kills_its_process_once(task, dataset):
+    mark = Path(dataset.source)
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run_task(task, dataset)
+
+
+def needs_too_much_memory(task, dataset):
+    if task.split == 1:
+        raise MemoryError
+    return run_task(task, dataset)

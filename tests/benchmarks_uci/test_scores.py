@@ -2,13 +2,30 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks_uci.methods import MarginalGaussian
-from benchmarks_uci.scores import score
+from benchmarks_uci.methods.rivals import MarginalGaussian
+from benchmarks_uci.scores import LEVELS, NAMES, quantile_frequencies, score, std_error_correlation
+from sk_deltauq import NormalMixture
 
 
-def test_scores_of_one_normal_are_those_of_scipy():
-    rng = np.random.default_rng(0)
-    y = 5 + 2 * rng.standard_normal(400)
+@pytest.fixture(scope="module")
+def y():
+    return 5 + 2 * np.random.default_rng(0).standard_normal(400)
+
+
+class Fixed:
+    """A fitted model that answers with given means and stds, one component a row of them."""
+
+    def __init__(self, means, stds):
+        self.dist = NormalMixture(means, stds)
+
+    def predict(self, X, return_std=False):
+        return (self.dist.mean, self.dist.std) if return_std else self.dist.mean
+
+    def predict_dist(self, X):
+        return self.dist
+
+
+def test_scores_of_one_normal_are_those_of_scipy(y):
     model = MarginalGaussian().fit(None, y[:200])
     X, y = np.zeros((200, 1)), y[200:]
     normal = stats.norm(model.mean_, model.noise_std_)
@@ -18,7 +35,62 @@ def test_scores_of_one_normal_are_those_of_scipy():
     crps = np.mean([np.abs(samples[0] - value).mean() for value in y])
     crps -= np.abs(samples[0] - samples[1]).mean() / 2
     assert found["nll"] == pytest.approx(-normal.logpdf(y).mean())
+    assert found["density_nll"] == pytest.approx(found["nll"])
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean((y - model.mean_) ** 2)))
     assert found["crps"] == pytest.approx(crps, rel=0.01)
     assert found["coverage"] == pytest.approx(np.mean((lower <= y) & (y <= upper)))
     assert found["width"] == pytest.approx(upper - lower)
+    assert found["std_error_correlation"] == 0
+    frequencies = [np.mean(y <= normal.ppf(level)) for level in np.linspace(0.05, 0.95, 19)]
+    assert found["quantile_frequencies"] == pytest.approx(frequencies)
+    assert found["calibration_error"] == pytest.approx(np.mean(np.abs(frequencies - LEVELS)))
+
+
+def test_scores_are_plain_numbers(y):
+    found = score(MarginalGaussian().fit(None, y), np.zeros((400, 1)), y)
+    assert [*found] == [*NAMES, "quantile_frequencies"]
+    assert all(type(found[name]) is float for name in NAMES)
+    assert [type(value) for value in found["quantile_frequencies"]] == [float] * 19
+
+
+def test_two_likelihoods_differ_for_a_mixture(y):
+    means = np.stack([np.full(400, 3.0), np.full(400, 7.0)])
+    found = score(Fixed(means, np.ones_like(means)), None, y)
+    density = (stats.norm.pdf(y, 3, 1) + stats.norm.pdf(y, 7, 1)) / 2
+    # Variance 1 of the noise and 4 of the means
+    assert found["nll"] == pytest.approx(-stats.norm.logpdf(y, 5, np.sqrt(5)).mean())
+    assert found["density_nll"] == pytest.approx(-np.log(density).mean())
+
+
+def test_units_of_the_target_shift_and_scale_the_scores(y):
+    rng = np.random.default_rng(1)
+    means, stds = rng.normal(5, 1, (3, 400)), rng.uniform(1, 3, (3, 400))
+    one = score(Fixed(means, stds), None, y)
+    other = score(Fixed(10 * means, 10 * stds), None, 10 * y)
+    for name in ("nll", "density_nll"):
+        assert other[name] == pytest.approx(one[name] + np.log(10))
+    for name in ("rmse", "crps", "width"):
+        assert other[name] == pytest.approx(10 * one[name])
+    for name in ("coverage", "calibration_error", "std_error_correlation"):
+        assert other[name] == pytest.approx(one[name])
+
+
+def test_correlation_is_that_of_ranks():
+    rng = np.random.default_rng(0)
+    std, error = rng.uniform(size=(2, 50))
+    ranks = np.corrcoef(np.argsort(np.argsort(std)), np.argsort(np.argsort(error)))[0, 1]
+    assert std_error_correlation(std, error) == pytest.approx(ranks)
+    assert std_error_correlation(std, np.exp(5 * std)) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("std", "error"), [([2.0, 2.0, 2.0], [1.0, 0.0, 3.0]), ([1.0, 2.0, 3.0], [0.0, 0.0, 0.0])]
+)
+def test_correlation_of_a_constant_is_zero(std, error):
+    assert std_error_correlation(np.array(std), np.array(error)) == 0
+    assert std_error_correlation(np.array([1.0]), np.array([2.0])) == 0
+
+
+def test_value_at_a_point_mass_is_at_its_quantiles():
+    y = np.array([1.0, 2.0])
+    assert quantile_frequencies(y, NormalMixture([[1.0, 1.0]], [[0.0, 0.0]])) == [0.5] * 19

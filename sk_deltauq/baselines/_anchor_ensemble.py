@@ -1,0 +1,409 @@
+"""Anchor ensembles (Delta-UQ's first claim): one initialisation, shifted rows for each member."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sk_deltauq._anchoring import anchor_keys
+from sk_deltauq._heads import CategoricalUQ, GaussianUQ
+from sk_deltauq._network import NetworkUQ
+from sk_deltauq._random import Stream, torch_generators
+from sk_deltauq._skorch.rows import Batches
+from sk_deltauq._torch.networks import ShiftedMLP, ShiftedModules
+from sk_deltauq._validation import scaled_tensor
+
+
+class _AnchorEnsemble(NetworkUQ):
+    """Train members from the same initial weights on `x - c_m`; each of them is a component."""
+
+    _mlp_class = ShiftedMLP
+    _modules_class = ShiftedModules
+
+    def _batches(self):
+        return Batches
+
+    def _make_module(self, n_features, n_outputs, generators):
+        # The first member's draws for all of them: the one fixed initialisation.
+        generators = torch_generators(self.seed_, Stream.WEIGHTS, [0] * len(generators))
+        return super()._make_module(n_features, n_outputs, generators)
+
+    def _prepare_module(self, module, data, plan, call):
+        """Draw the anchors; later calls keep them, since the weights have learnt their shifts."""
+        if plan.resume:
+            return
+        order = np.argsort(-anchor_keys(self.seed_, data, call), kind="stable")
+        self.anchors_ = data.X[np.resize(order, self.n_members)]
+        module.set_anchors(scaled_tensor(self.anchors_, self.x_scaler_).to(self.device))
+
+
+class AnchorEnsembleRegressor(GaussianUQ, _AnchorEnsemble):
+    """Anchor ensemble: networks from the same initial weights, on rows shifted by anchors.
+
+    Member `m` is trained on the rows `x - c_m`, where its anchor `c_m` is a training row drawn
+    once and for all, and all members start from the same weights (section 3.1 of [1]_). A network
+    is not blind to such a shift, so they end apart, and the spread of their answers is the
+    epistemic uncertainty. The prediction is the equal-weight mixture of the members' normal
+    densities: its variance is that of their means plus the mean noise variance, the aleatoric
+    part.
+
+    Rows and targets are standardised inside; all answers are in the units and shape of `y`.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(50, 50)
+        Number of units in each hidden layer.
+    activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    n_members : int, default=5
+        Number of networks, each with an anchor of its own, which are the components of a
+        prediction. They meet the rows in different orders, and are trained side by side as one
+        stacked module. With early stopping each leaves out another fold of the rows
+        (cross-fitting). With fewer training rows than members, some members share an anchor.
+    noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
+        Noise model: a variance that the network predicts for each row, one learnt variance for
+        each output, or none. With None the loss is the squared error and the standard deviation
+        is epistemic only: for targets without noise, such as a deterministic simulator.
+    nll_beta : float, default=0.5
+        Each row's negative log-likelihood is weighted by its predicted variance to this power
+        (beta-NLL, [2]_), between 0 (plain likelihood) and 1 (as hard on the mean as the squared
+        error). Not used with `noise=None`.
+    embedding : {"sinusoidal", "periodic"} or None, default=None
+        Embedding of the standardised and shifted inputs: fixed sines and cosines in octaves, or
+        sines and cosines with learnt frequencies ([3]_). The inputs themselves are kept beside
+        them.
+    alpha : float, default=0.0
+        Strength of the L2 penalty on the weights, divided by the batch size as in
+        `MLPRegressor`. Early stopping regularises already.
+    batch_size : int or "auto", default="auto"
+        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
+        number of rows, from 32 to 1024.
+    learning_rate_init : float, default=0.003
+        Step size of Adam.
+    max_iter : int, default=400
+        Most epochs, each a pass over the training rows.
+    tol : float, default=1e-4
+        An epoch counts as an improvement if the score (or, without early stopping, the training
+        loss) is better than the best one by more than this.
+    n_iter_no_change : int, default=40
+        Number of epochs in a row without an improvement after which training stops.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
+        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
+        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
+        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
+        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
+        loss no longer falls, and the band deserves less trust.
+    validation_fraction : float, default=0.1
+        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
+        dealt into folds of one size, at least one a member, so the part is one over a whole
+        number: 0.1 is a tenth, 0.3 a quarter.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights and scales of the last fit.
+    module : callable, default=None
+        Factory of a torch module to use in place of the multilayer perceptron:
+        `module(in_features, out_features)` is called once a member, and gets rows of the
+        (embedded) inputs. `hidden_layer_sizes` and `activation` are then not used.
+    net_params : dict, default=None
+        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
+        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
+        stopping, `valid_loss`; those that score data of their own are not served. What another
+        parameter sets is refused.
+    device : str, default="cpu"
+        Torch device to train and predict on.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the anchors, the mini-batches and the held-out rows. An int
+        gives the same model each time; torch's and NumPy's global generators are left alone.
+    verbose : bool or int, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (n_members, n_features)
+        The anchor of each member, in the units of `X`.
+    n_components_ : int
+        Number of components of a prediction: the members.
+    n_iter_ : int
+        Number of epochs run.
+    loss_curve_ : list of float
+        Training loss of each epoch, mean over members.
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+        Mean log density (minus the squared error with `noise=None`) of the held-out
+        rows after each epoch; None without early stopping.
+    best_validation_score_ : float or ndarray of shape (n_members,), or None
+        The best of them.
+    noise_std_ : float or ndarray of shape (n_outputs,)
+        Standard deviation of the noise, in the units of `y`. Only with `noise="homoscedastic"`.
+    n_outputs_ : int
+        Number of outputs.
+    net_ : skorch.NeuralNet
+        The trained net; `net_.module_` is the torch module with all members.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where `X` had names that are all strings.
+
+    See Also
+    --------
+    AnchorEnsembleClassifier : The same method for class labels.
+    DeepEnsembleRegressor : Networks from different initial weights, on the same rows.
+    sk_deltauq.DeltaUQRegressor : One network, and anchors as components.
+
+    Notes
+    -----
+    The shift acts on the standardised rows, before an embedding. It is part of the network, in
+    training, early stopping and prediction alike. As a shift can be taken up by the first layer's
+    bias, members on different anchors can represent the same functions; what differs is where
+    they start and how they move from there. In the paper the members differ in their anchors
+    alone. Ours differ besides in the order of the rows, and in the rows that each holds out to
+    stop by; with `early_stopping=False` all members train on all rows. The paper has no noise
+    model: that is `noise=None`.
+
+    References
+    ----------
+    .. [1] Thiagarajan, Anirudh, Narayanaswamy, Bremer, "Single Model Uncertainty Estimation via
+       Stochastic Data Centering", NeurIPS 2022.
+    .. [2] Seitzer, Tavakoli, Antic, Martius, "On the Pitfalls of Heteroscedastic Uncertainty
+       Estimation with Probabilistic Neural Networks", ICLR 2022.
+    .. [3] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
+       Learning", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sk_deltauq.baselines import AnchorEnsembleRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = AnchorEnsembleRegressor(max_iter=20, random_state=0).fit(X_train, y_train)
+    >>> y_mean, y_std = model.predict(X_test, return_std=True)
+    >>> y_mean.shape, y_std.shape
+    ((111,), (111,))
+    >>> model.n_components_
+    5
+    """
+
+    _ddof = 0
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(50, 50),
+        activation="relu",
+        *,
+        n_members=5,
+        noise="heteroscedastic",
+        nll_beta=0.5,
+        embedding=None,
+        alpha=0.0,
+        batch_size="auto",
+        learning_rate_init=3e-3,
+        max_iter=400,
+        tol=1e-4,
+        n_iter_no_change=40,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        warm_start=False,
+        module=None,
+        net_params=None,
+        device="cpu",
+        random_state=None,
+        verbose=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.n_members = n_members
+        self.noise = noise
+        self.nll_beta = nll_beta
+        self.embedding = embedding
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.module = module
+        self.net_params = net_params
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class AnchorEnsembleClassifier(CategoricalUQ, _AnchorEnsemble):
+    """Anchor ensemble: networks from the same initial weights, on rows shifted by anchors.
+
+    Member `m` is trained on the rows `x - c_m`, where its anchor `c_m` is a training row drawn
+    once and for all, and all members start from the same weights (section 3.1 of [1]_). A network
+    is not blind to such a shift, so they end apart, and the spread of their answers is the
+    epistemic uncertainty. The prediction is the mean of their probabilities.
+
+    Rows are standardised inside.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(50, 50)
+        Number of units in each hidden layer.
+    activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    n_members : int, default=5
+        Number of networks, each with an anchor of its own, which are the components of a
+        prediction. They meet the rows in different orders, and are trained side by side as one
+        stacked module. With early stopping each leaves out another fold of the rows
+        (cross-fitting). With fewer training rows than members, some members share an anchor.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
+        frequencies. None weighs all rows alike.
+    embedding : {"sinusoidal", "periodic"} or None, default=None
+        Embedding of the standardised and shifted inputs: fixed sines and cosines in octaves, or
+        sines and cosines with learnt frequencies ([2]_). The inputs themselves are kept beside
+        them.
+    alpha : float, default=0.0
+        Strength of the L2 penalty on the weights, divided by the batch size as in
+        `MLPRegressor`. Early stopping regularises already.
+    batch_size : int or "auto", default="auto"
+        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
+        number of rows, from 32 to 1024.
+    learning_rate_init : float, default=0.003
+        Step size of Adam.
+    max_iter : int, default=400
+        Most epochs, each a pass over the training rows.
+    tol : float, default=1e-4
+        An epoch counts as an improvement if the score (or, without early stopping, the training
+        loss) is better than the best one by more than this.
+    n_iter_no_change : int, default=40
+        Number of epochs in a row without an improvement after which training stops.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
+        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
+        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
+        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
+        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
+        loss no longer falls, and the band deserves less trust.
+    validation_fraction : float, default=0.1
+        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
+        dealt into folds of one size, at least one a member, so the part is one over a whole
+        number: 0.1 is a tenth, 0.3 a quarter.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights and scales of the last fit.
+    module : callable, default=None
+        Factory of a torch module to use in place of the multilayer perceptron:
+        `module(in_features, out_features)` is called once a member, and gets rows of the
+        (embedded) inputs. `hidden_layer_sizes` and `activation` are then not used.
+    net_params : dict, default=None
+        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
+        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
+        stopping, `valid_loss`; those that score data of their own are not served. What another
+        parameter sets is refused.
+    device : str, default="cpu"
+        Torch device to train and predict on.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the anchors, the mini-batches and the held-out rows. An int
+        gives the same model each time; torch's and NumPy's global generators are left alone.
+    verbose : bool or int, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (n_members, n_features)
+        The anchor of each member, in the units of `X`.
+    n_components_ : int
+        Number of components of a prediction: the members.
+    n_iter_ : int
+        Number of epochs run.
+    loss_curve_ : list of float
+        Training loss of each epoch, mean over members.
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+        Mean log-likelihood of the held-out rows after each epoch; None without early
+        stopping.
+    best_validation_score_ : float or ndarray of shape (n_members,), or None
+        The best of them.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    net_ : skorch.NeuralNet
+        The trained net; `net_.module_` is the torch module with all members.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where `X` had names that are all strings.
+
+    See Also
+    --------
+    AnchorEnsembleRegressor : The same method for real targets.
+    DeepEnsembleClassifier : Networks from different initial weights, on the same rows.
+    sk_deltauq.DeltaUQClassifier : One network, and anchors as components.
+
+    Notes
+    -----
+    The shift acts on the standardised rows, before an embedding. It is part of the network, in
+    training, early stopping and prediction alike. As a shift can be taken up by the first layer's
+    bias, members on different anchors can represent the same functions; what differs is where
+    they start and how they move from there. In the paper the members differ in their anchors
+    alone. Ours differ besides in the order of the rows, and in the rows that each holds out to
+    stop by; with `early_stopping=False` all members train on all rows.
+
+    References
+    ----------
+    .. [1] Thiagarajan, Anirudh, Narayanaswamy, Bremer, "Single Model Uncertainty Estimation via
+       Stochastic Data Centering", NeurIPS 2022.
+    .. [2] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
+       Learning", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sk_deltauq.baselines import AnchorEnsembleClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = AnchorEnsembleClassifier(max_iter=20, random_state=0).fit(X_train, y_train)
+    >>> model.predict_proba(X_test).shape
+    (38, 3)
+    >>> sorted(model.predict_uncertainty(X_test))
+    ['aleatoric', 'epistemic', 'mutual_information', 'total']
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(50, 50),
+        activation="relu",
+        *,
+        n_members=5,
+        class_weight=None,
+        embedding=None,
+        alpha=0.0,
+        batch_size="auto",
+        learning_rate_init=3e-3,
+        max_iter=400,
+        tol=1e-4,
+        n_iter_no_change=40,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        warm_start=False,
+        module=None,
+        net_params=None,
+        device="cpu",
+        random_state=None,
+        verbose=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.n_members = n_members
+        self.class_weight = class_weight
+        self.embedding = embedding
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.module = module
+        self.net_params = net_params
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose

@@ -1,0 +1,236 @@
+"""Probabilistic backpropagation (Hernández-Lobato and Adams, 2015)."""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from numbers import Integral, Real
+
+import numpy as np
+import torch
+from tqdm.auto import tqdm
+
+from sk_deltauq._network import layer_sizes, refuse_early_stopping_in_parts
+from sk_deltauq._random import Stream, numpy_rng
+from sk_deltauq._regression import RegressorUQ
+from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._skorch.rows import deal_folds
+from sk_deltauq._skorch.training import number_of_folds
+from sk_deltauq._threads import one_thread
+from sk_deltauq.baselines._pbp_posterior import Posterior
+from sk_deltauq.baselines._pbp_training import Rows, moments, train
+
+
+class PBPRegressor(RegressorUQ):
+    """Probabilistic backpropagation: one network with a normal distribution for each weight.
+
+    Rows are absorbed one by one, each by moment matching (assumed-density filtering): the mean
+    and the variance of the network's output are propagated forwards, and the gradients of the
+    log probability of the target backwards, which say how each weight's mean and variance change
+    ([1]_, sections 2 and 3). There is no learning rate. The precision of the noise and that of
+    the weights have Gamma distributions, and are learnt alike.
+
+    The prediction is one normal density a row. Its epistemic variance is that of the network, in
+    closed form, and its aleatoric variance that of the noise, the same for all rows.
+
+    Rows and targets are standardised inside; all answers are in the units of `y`. One output
+    only.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(50,)
+        Number of units in each hidden layer, rectified linear. `()` is a linear model.
+    max_iter : int, default=40
+        Most passes over the training rows. There is no convergence to wait for: each pass counts
+        the rows once more as if they were new, and the weights' variances fall with it.
+    tol : float, default=1e-4
+        A pass counts as an improvement if the score (or, without early stopping, the training
+        loss) is better than the best one by more than this.
+    n_iter_no_change : int, default=5
+        Number of passes in a row without an improvement after which training stops.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out, to stop by their log-likelihood, and to keep the state that was
+        best on them. "auto" does so where the fold gets at least 5 rows: with the default
+        `validation_fraction` from 20 rows on. It holds out more than `validation_fraction` where
+        that would be fewer than 20 rows, up to a quarter.
+    validation_fraction : float, default=0.1
+        Largest part of the rows that is held out, above 0 and at most 0.5. The rows are dealt
+        into folds of one size, so the part is one over a whole number.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights and scales of the last fit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial means of the weights, of the order of the rows in each pass, and of
+        the held-out rows. An int gives the same model each time.
+    verbose : bool or int, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of components of a prediction: one.
+    n_iter_ : int
+        Number of passes run.
+    loss_curve_ : list of float
+        Of each pass, minus the mean log density of the standardised targets, each as predicted
+        just before its row was absorbed.
+    validation_scores_ : ndarray of shape (`n_iter_`,), or None
+        Mean log density of the held-out rows after each pass; None without early stopping.
+    best_validation_score_ : float or None
+        The best of them.
+    noise_std_ : float
+        Standard deviation of the noise, in the units of `y`.
+    n_outputs_ : int
+        Number of outputs: one.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where `X` had names that are all strings.
+
+    See Also
+    --------
+    MCDropoutRegressor : One network, averaged over dropout masks.
+    sk_deltauq.DeltaUQRegressor : One network, and anchors as components.
+
+    Notes
+    -----
+    The rows cannot be batched, so a pass takes time in proportion to their number: some 60
+    microseconds a row with 50 units. Large tables need few passes, though, and early stopping
+    finds out how few.
+
+    A sample weight is a power of the row's likelihood. Weights are scaled to a mean of one, and a
+    row of weight above one is absorbed in several equal parts, in random places of the pass.
+
+    The paper makes 40 passes over all rows (`early_stopping=False` with `n_iter_no_change=40`).
+
+    References
+    ----------
+    .. [1] Hernández-Lobato, Adams, "Probabilistic Backpropagation for Scalable Learning of
+       Bayesian Neural Networks", ICML 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sk_deltauq.baselines import PBPRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = PBPRegressor(max_iter=5, random_state=0).fit(X_train, y_train)
+    >>> y_mean, y_std = model.predict(X_test, return_std=True)
+    >>> y_mean.shape, y_std.shape
+    ((111,), (111,))
+    >>> bool((model.predict_uncertainty(X_test).epistemic > 0).all())
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
+        "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(50,),
+        *,
+        max_iter=40,
+        tol=1e-4,
+        n_iter_no_change=5,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        warm_start=False,
+        random_state=None,
+        verbose=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _encode_target(self, y, weights, plan):
+        if y.ndim == 2 and y.shape[1] > 1:
+            raise ValueError(
+                f"y must have one output for PBPRegressor, got {y.shape[1]}. Fit a model for each."
+            )
+        return super()._encode_target(y, weights, plan)
+
+    def _set_up(self, data, plan):
+        """The posterior to start from, and the number of folds, of which one is held out."""
+        refuse_early_stopping_in_parts(self.early_stopping, plan)
+        hidden = layer_sizes(self.hidden_layer_sizes)
+        n_folds = number_of_folds(
+            False if plan.partial else self.early_stopping, len(data.x), 1, self.validation_fraction
+        )
+        if not plan.resume:
+            sizes = (data.x.shape[1], *hidden, 1)
+            return Posterior(sizes, numpy_rng(self.seed_, Stream.WEIGHTS)), n_folds
+        fitted = tuple(mean.shape[1] for mean in self._posterior_.means[:-1])
+        if hidden != fitted:
+            raise ValueError(
+                f"Training cannot go on from the last fit with another hidden_layer_sizes: it is "
+                f"{hidden}, and was {fitted}. Set it back, or start afresh: fit with "
+                "warm_start=False."
+            )
+        return copy.deepcopy(self._posterior_), n_folds
+
+    def _fit_model(self, data, set_up, plan):
+        posterior, n_folds = set_up
+        call = self._n_calls_ if plan.resume else 0
+        arrays = (data.x, data.y[:, 0], data.weights / data.weights.mean())
+        rows, held_out = Rows(*(tensor.double().numpy() for tensor in arrays)), None
+        if n_folds:
+            train_rows, held_out_rows = deal_folds(
+                numpy_rng(self.seed_, Stream.FOLDS), len(rows), n_folds, n_members=1
+            )
+            rows, held_out = rows[train_rows[0]], rows[held_out_rows[0]]
+        max_passes = 1 if plan.partial else self.max_iter
+        bar = tqdm(
+            total=max_passes, desc=type(self).__name__, unit="pass", disable=not self.verbose
+        )
+        with bar, one_thread():
+            trained = train(
+                posterior,
+                rows,
+                held_out,
+                max_passes=max_passes,
+                patience=self.n_iter_no_change,
+                tol=self.tol,
+                new_rng=partial(numpy_rng, self.seed_, Stream.BATCHES, call),
+                resumed=plan.resume,
+                after_pass=bar.update,
+            )
+        earlier = self.loss_curve_ if plan.partial and plan.resume else []
+        self._posterior_, self._n_calls_ = trained.posterior, call + 1
+        self.n_components_ = 1
+        self.loss_curve_ = [*earlier, *trained.losses]
+        self.n_iter_ = len(self.loss_curve_)
+        self.validation_scores_ = trained.scores
+        self.best_validation_score_ = trained.best_score
+        noise_std = np.sqrt([self._posterior_.noise.variance])
+        self.noise_std_ = float(self._in_units_of_y(noise_std))
+
+    def _components(self, x):
+        """Also the std of the mean, which is known in closed form."""
+        mean, var = moments(self._posterior_, x)
+        noise_std = torch.full_like(mean, self._posterior_.noise.variance).sqrt()
+        # Rounding may leave a variance of zero a little below it.
+        return mean[None], noise_std[None], var.clamp_min(0).sqrt()[None]
+
+    def _width(self):
+        # Mean, variance, and what they are computed from, in float64.
+        return 8 * max(len(mean) for mean in self._posterior_.means)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags

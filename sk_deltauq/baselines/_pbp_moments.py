@@ -1,0 +1,45 @@
+"""Mean and variance of a network with normal weights, for many rows: what PBP predicts with.
+
+The formulas of `_pbp_filter.py`, in torch: differentiable in the rows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch.special import ndtr
+
+
+def rectified_moments(mean, var):
+    """Mean and variance of max(0, z) for normal z (sec. 3.3 of the PBP paper).
+
+    In terms of h(a) = a F(a) + f(a), see `_pbp_filter.Rectifier`.
+    """
+    std = var.sqrt()
+    ratio = mean / std
+    cdf = ndtr(ratio)
+    pdf = torch.exp(-0.5 * ratio.square()) / math.sqrt(2 * math.pi)
+    h = ratio * cdf + pdf
+    return std * h, var * (cdf - h * (h - ratio))
+
+
+def network_moments(x: torch.Tensor, means, variances):
+    """Mean and variance `(row, output)` of the network's outputs for rows `(row, feature)`.
+
+    `means` and `variances` hold a tensor `(input + 1, output)` for each layer.
+    """
+    mean, var = _with_bias(x, 1.0), torch.zeros(len(x), x.shape[1] + 1, dtype=x.dtype)
+    for depth, (weight, weight_var) in enumerate(zip(means, variances, strict=True)):
+        if depth:
+            mean, var = rectified_moments(mean, var)
+            mean, var = _with_bias(mean, 1.0), _with_bias(var, 0.0)
+        mean, var = (
+            mean @ weight,
+            (mean.square() + var) @ weight_var + var @ weight.square(),
+        )
+    return mean, var
+
+
+def _with_bias(values, bias: float):
+    return torch.nn.functional.pad(values, (0, 1), value=bias)

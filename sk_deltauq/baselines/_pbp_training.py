@@ -1,0 +1,134 @@
+"""Passes over the rows for PBP, and when to stop."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from sklearn.utils import gen_batches
+
+from sk_deltauq.baselines._pbp_filter import Filter
+from sk_deltauq.baselines._pbp_moments import network_moments
+from sk_deltauq.baselines._pbp_posterior import Posterior
+
+_CHUNK_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Scaled rows `(row, feature)`, targets and weights `(row,)`, float64."""
+
+    x: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index) -> Rows:
+        return Rows(self.x[index], self.y[index], self.weights[index])
+
+    def in_parts(self) -> Rows:
+        """The rows with weights of at most one: a heavier row comes several times.
+
+        The last rounding error of a mean of one is not worth a second part.
+        """
+        n_parts = np.maximum(np.ceil(self.weights - 1e-6), 1).astype(int)
+        index = np.repeat(np.arange(len(self)), n_parts)
+        return Rows(self.x[index], self.y[index], (self.weights / n_parts)[index])
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The posterior of the best pass, or of the last one without held-out rows; and the record."""
+
+    posterior: Posterior
+    losses: list[float]
+    scores: np.ndarray | None
+    best_score: float | None
+
+
+def moments(posterior: Posterior, x: torch.Tensor):
+    """Mean and variance of the network's output `(row, 1)`, float64, differentiable."""
+    layers = ([torch.from_numpy(a) for a in p] for p in (posterior.means, posterior.variances))
+    return network_moments(x.double(), *layers)
+
+
+@torch.inference_mode()
+def log_density(posterior: Posterior, rows: Rows) -> float:
+    """Weighted mean log density of the targets."""
+    total = 0.0
+    for part in gen_batches(len(rows), _CHUNK_ROWS):
+        mean, var = moments(posterior, torch.from_numpy(rows.x[part]))
+        var = var[:, 0].numpy() + posterior.noise.variance
+        square = np.square(rows.y[part] - mean[:, 0].numpy())
+        total -= 0.5 * np.dot(rows.weights[part], np.log(2 * math.pi * var) + square / var)
+    return total / rows.weights.sum()
+
+
+def train(
+    posterior: Posterior,
+    rows: Rows,
+    held_out: Rows | None,
+    *,
+    max_passes: int,
+    patience: int,
+    tol: float,
+    new_rng: Callable,
+    resumed: bool,
+    after_pass: Callable = lambda: None,
+) -> Trained:
+    """Absorb the rows, in another order in each pass, until it does not help any more.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Where to start; changed in place.
+    rows, held_out : Rows
+        Without held-out rows the losses say when to stop, and the last pass is kept.
+    max_passes, patience, tol
+        As `max_iter`, `n_iter_no_change` and `tol` of the estimator.
+    new_rng : callable
+        `new_rng(k)` is the generator of pass k.
+    resumed : bool
+        Not to end with a state worse on the held-out rows than the first one.
+    after_pass : callable
+        Called after each pass.
+
+    Raises
+    ------
+    ValueError
+        If a loss or a score is not finite.
+    """
+    parts, best_score, stale = rows.in_parts(), -math.inf, 0
+    best, losses, scores = posterior, [], []
+    if resumed and held_out is not None:
+        best, best_score = copy.deepcopy(posterior), log_density(posterior, held_out)
+    one_pass = Filter(posterior.means, posterior.variances, posterior.noise).one_pass
+    x = np.column_stack([parts.x, np.ones(len(parts))])
+    squares = x * x
+    while len(losses) < max_passes and stale < patience:
+        order = new_rng(len(losses)).permutation(len(parts))
+        with np.errstate(all="ignore"):  # what is not finite is refused, weight by weight
+            losses.append(-one_pass(x, squares, parts.y, parts.weights, order))
+        posterior.refine_prior()
+        score = -losses[-1] if held_out is None else log_density(posterior, held_out)
+        if not (math.isfinite(losses[-1]) and math.isfinite(score)):
+            raise ValueError(
+                f"Training diverged: the loss is {losses[-1]} in pass {len(losses)}, and the "
+                f"score {score}. Remove outliers from X and y, or use smaller hidden_layer_sizes."
+            )
+        if held_out is not None:
+            scores.append(score)
+            if score > best_score:
+                best = copy.deepcopy(posterior)
+        stale = 0 if score > best_score + tol else stale + 1
+        best_score = max(best_score, score)
+        after_pass()
+    if held_out is None:
+        return Trained(posterior, losses, None, None)
+    return Trained(best, losses, np.array(scores), best_score)
