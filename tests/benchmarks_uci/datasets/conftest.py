@@ -5,7 +5,7 @@ from unittest import mock
 
 import pytest
 
-from benchmarks_uci.datasets import SETS, openml_cache, openml_session
+from benchmarks_uci.datasets import SETS, openml, openml_cache, openml_session
 from tests.benchmarks_uci.datasets import _folders
 from tests.benchmarks_uci.datasets.openml_server import ServedSet, Server
 
@@ -47,6 +47,7 @@ def server(openml_client, loopback_only, monkeypatch):
     with Server([served("boston", nominal=("CHAS", "RAD"))]) as server:
         monkeypatch.setattr(openml_cache, "SERVER", server.api)
         monkeypatch.setattr(openml_session, "TRIES", 1)
+        monkeypatch.setattr(openml, "_silent_since", {})
         yield server
 
 
