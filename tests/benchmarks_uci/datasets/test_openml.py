@@ -181,7 +181,9 @@ def test_another_process_may_be_faster(server, sources, monkeypatch):
     assert openml.read_cache(BOSTON, sources) is not None
 
 
-def test_settings_of_the_client_are_put_back(server, sources, openml_client, monkeypatch):
+def test_settings_of_the_client_are_put_back(
+    server, sources, openml_client, monkeypatch, tmp_path
+):
     config, calls = openml_client.config, openml_client._api_calls
     monkeypatch.setattr(config, "apikey", "SECRET")
     monkeypatch.setenv("OPENML_SKIP_PARQUET", "perhaps")
@@ -193,7 +195,7 @@ def test_settings_of_the_client_are_put_back(server, sources, openml_client, mon
     openml.download(BOSTON, sources)
     assert settings() == before
     server.faults = [Fault(DESCRIPTION, "drop")]
-    fails(DataUnavailable, lambda: openml.download(BOSTON, replace(sources, cache_dir=None)))
+    fails(DataUnavailable, lambda: openml.download(BOSTON, replace(sources, cache_dir=tmp_path)))
     assert settings() == before
     assert "SECRET" not in "".join(server.asked)
 
