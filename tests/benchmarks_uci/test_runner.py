@@ -1,79 +1,195 @@
-import dataclasses
-import math
+import contextlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import Future
 
-import numpy as np
 import pytest
+from joblib import parallel_config
 
-from benchmarks_uci import datasets, methods, runner
-from benchmarks_uci.methods import MarginalGaussian
-from benchmarks_uci.runner import Task, all_tasks, run_task, run_tasks
-from benchmarks_uci.splits import random80
+from benchmarks_uci import engines, runner
+from benchmarks_uci.engines import EngineError
+from benchmarks_uci.store import Store, StoreError, task_of
+from benchmarks_uci.tasks import plan, run_task
+from tests.benchmarks_uci import _runs
+from tests.benchmarks_uci._helpers import toy_dataset
+from tests.benchmarks_uci._runs import without_seconds
 
-SECONDS = {"fit_seconds", "predict_seconds"}
+DATASETS = {
+    "small": toy_dataset(40, name="small"),
+    "large": toy_dataset(80, name="large", seed=1),
+}
+TASKS, _ = plan("random80", "default", DATASETS, ["marginal"], 3)
 
 
-def without_seconds(record):
-    return {key: value for key, value in record.items() if key not in SECONDS}
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results")
 
 
-def test_tasks_are_all_combinations_in_order():
-    tasks = all_tasks(["alcohol", "nuclei"], ["marginal", "mlp"], 2)
-    assert len(set(tasks)) == 8
-    assert tasks[:3] == [
-        Task("alcohol", "marginal", 0),
-        Task("alcohol", "marginal", 1),
-        Task("alcohol", "mlp", 0),
+def undisturbed(tasks):
+    return without_seconds(run_task(task, DATASETS[task.data]) for task in tasks)
+
+
+def test_each_record_is_kept_before_it_is_handed_over(store):
+    seen = []
+    for record in runner.run(TASKS, DATASETS, store):
+        seen.append(record)
+        assert len(store.records()) == len(seen)
+    assert without_seconds(seen) == undisturbed(TASKS)
+    assert without_seconds(store.records()) == undisturbed(TASKS)
+
+
+def test_what_is_finished_is_found_and_only_that(store):
+    assert runner.finished(TASKS, DATASETS, store) == {}
+    list(runner.run(TASKS[:2], DATASETS, store))
+    found = runner.finished(TASKS, DATASETS, store)
+    assert list(found) == TASKS[:2]
+    assert without_seconds(found.values()) == undisturbed(TASKS[:2])
+
+
+def test_stopping_half_way_keeps_what_was_done(store):
+    with contextlib.closing(runner.run(TASKS, DATASETS, store)) as records:
+        next(records), next(records)
+    assert len(store.records()) == 2
+
+
+def test_large_sets_and_the_methods_listed_last_begin(store):
+    tasks, _ = plan("random80", "default", DATASETS, ["marginal", "mlp"], 1)
+    begun = []
+
+    def note(task, dataset):
+        begun.append((task.data, task.method))
+        return _runs.a_record(task)
+
+    list(runner.run(tasks, DATASETS, store, run_task=note))
+    assert begun == [
+        *(("large", "mlp"), ("large", "marginal")),
+        *(("small", "mlp"), ("small", "marginal")),
     ]
 
 
-def test_record_is_flat_and_says_what_was_run():
-    record = run_task(Task("alcohol", "marginal", 1))
-    assert (record["data"], record["method"]) == ("alcohol", "marginal")
-    assert (record["split"], record["n_train"], record["n_test"]) == (1, 142, 36)
-    assert all(isinstance(value, str | int | float) for value in record.values())
-    assert all(math.isfinite(v) for v in record.values() if not isinstance(v, str))
+@pytest.mark.parametrize("field", ["settings_id", "data_hash", "split_hash"])
+def test_results_of_something_else_are_never_taken_for_those_asked(store, field):
+    record = run_task(TASKS[0], DATASETS["small"])
+    store.write({**record, field: "other"})
+    with pytest.raises(StoreError, match=f"{field} is 'other' there"):
+        runner.finished(TASKS, DATASETS, store)
 
 
-@pytest.mark.usefixtures("global_state_is_kept")
-def test_task_is_a_pure_function(monkeypatch):
-    def quick(random_state):
-        return methods.DeltaUQRegressor(5, max_iter=3, random_state=random_state)
-
-    monkeypatch.setitem(methods.METHODS, "quick", quick)
-    task = Task("alcohol", "quick", 0)
-    first, other, again = (run_task(t) for t in (task, Task("alcohol", "quick", 1), task))
-    assert without_seconds(first) == without_seconds(again)
-    assert first["nll"] != other["nll"]
-    assert "max_iter=3" in first["warnings"]
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        task.split = 1
+def test_a_failure_is_kept_and_the_others_go_on(store):
+    list(runner.run(TASKS, DATASETS, store, run_task=_runs.fails))
+    status = {(r["data"], r["split"]): r["status"] for r in store.records()}
+    assert status == {(t.data, t.split): "failed" if t.split == 1 else "done" for t in TASKS}
+    assert len(runner.finished(TASKS, DATASETS, store)) == 6
 
 
-def test_method_sees_the_training_rows_alone(monkeypatch):
-    seen = {}
+def test_a_task_that_twice_runs_out_of_memory_fails_alone(store, caplog, monkeypatch):
 
-    class Spy(MarginalGaussian):
-        def fit(self, X, y):
-            seen["X"], seen["y"] = X, y
-            return super().fit(X, y)
-
-        def predict_dist(self, X):
-            seen["tested"] = X
-            return super().predict_dist(X)
-
-    monkeypatch.setitem(methods.METHODS, "spy", lambda random_state: Spy())
-    run_task(Task("diabetes", "spy", 4))
-    dataset = datasets.load("diabetes")
-    train, test = random80(442, 4)
-    assert np.array_equal(seen["X"], dataset.X[train])
-    assert np.array_equal(seen["y"], dataset.y[train])
-    assert np.array_equal(seen["tested"], dataset.X[test])
+    monkeypatch.setattr(engines, "processes", lambda jobs: parallel_config(backend="sequential"))
+    with caplog.at_level(logging.WARNING):
+        list(runner.run(TASKS, DATASETS, store, run_task=_runs.needs_too_much_memory))
+    found = {task_of(r): r for r in store.records()}
+    assert list(found) == sorted(TASKS)
+    failed = [found.pop(task) for task in TASKS if task.split == 1]
+    assert [r["error"] for r in failed] == [runner.DIED] * 2
+    assert without_seconds(found.values()) == undisturbed(found)
+    assert "one by one" in caplog.text
 
 
-def test_processes_give_the_records_of_one_process():
-    tasks = all_tasks(["alcohol", "diabetes"], ["marginal"], 2)
+def test_tasks_of_a_process_that_was_killed_run_again(store, tmp_path):
+    mark = tmp_path / "killed"
+    datasets = {"small": toy_dataset(40, name="small", source=str(mark))}
+    list(runner.run(TASKS[:2], datasets, store, jobs=2, run_task=_runs.kills_its_process_once))
+    assert mark.exists()
+    expected = [run_task(task, datasets["small"]) for task in TASKS[:2]]
+    assert without_seconds(store.records()) == without_seconds(expected)
 
-    def by_task(records):
-        return sorted((without_seconds(r) for r in records), key=str)
 
-    assert by_task(run_tasks(tasks, n_jobs=2)) == by_task(map(runner.run_task, tasks))
+@contextlib.contextmanager
+def a_process(*args):
+    with subprocess.Popen([sys.executable, *args], stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """The address of a Dask scheduler, and the file that says where it is."""
+    pytest.importorskip("distributed")
+    file = tmp_path / "scheduler.json"
+    command = ("-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--no-show")
+    with a_process(*command, "--port", "0", "--scheduler-file", str(file)):
+        while not (file.exists() and file.read_text().endswith("}")):
+            time.sleep(0.05)
+        yield json.loads(file.read_text())["address"], file
+
+
+def a_worker(file, n_threads=1):
+    command = ("-m", "distributed.cli.dask_worker", "--no-dashboard", "--no-nanny")
+    return a_process(*command, "--nthreads", str(n_threads), "--scheduler-file", str(file))
+
+
+def kill_when(condition, process):
+    def watch():
+        while not condition():
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_dask_cluster_that_loses_a_worker_gives_the_undisturbed_results(scheduler, store):
+    from distributed import Client
+
+    address, file = scheduler
+    tasks, _ = plan("random80", "default", DATASETS, ["marginal"], 20)
+    with a_worker(file) as first, a_worker(file), Client(address) as client:
+        client.wait_for_workers(2, timeout=60)
+        killer = kill_when(lambda: len(store.records()) >= 4, first)
+        where = {"engine": "dask", "scheduler": address}
+        records = list(runner.run(tasks, DATASETS, store, run_task=_runs.slow, **where))
+        killer.join(10)
+        assert first.wait(10) == -signal.SIGKILL
+        assert len(client.nthreads()) == 1
+    assert without_seconds(records) == without_seconds(store.records()) == undisturbed(tasks)
+
+
+def test_a_task_that_dask_gives_up_is_told(monkeypatch):
+    # joblib 1.6 would wait for ever.
+    joblib_dask = pytest.importorskip("joblib._dask")
+    from distributed.scheduler import KilledWorker
+
+    from benchmarks_uci._dask import Backend
+
+    submitted, told = Future(), []
+    monkeypatch.setattr(joblib_dask.DaskDistributedBackend, "submit", lambda *args: submitted)
+    backend = object.__new__(Backend)
+    backend.submit(None, callback=told.append)
+    submitted.set_exception(KilledWorker("task", None, 3))
+    assert len(told) == 1
+    with pytest.raises(engines.WORKER_DIED, match="task"):
+        backend.retrieve_result_callback(told[0])
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({}, "address of its scheduler"),
+        ({"scheduler": "tcp://127.0.0.1:9"}, "no Dask scheduler answers at 'tcp://127.0.0.1:9'"),
+        ({"scheduler": "nonsense://x"}, "nonsense"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_told(store, where, expected, monkeypatch):
+    monkeypatch.setattr(engines, "SECONDS", 1)
+    with pytest.raises(EngineError, match=expected):
+        list(runner.run(TASKS, DATASETS, store, engine="dask", **where))

@@ -1,11 +1,12 @@
+import functools
 import os
 import socket
 from unittest import mock
 
-import numpy as np
 import pytest
 
-from benchmarks_uci.datasets import SETS, embedded, openml_cache, openml_session
+from benchmarks_uci.datasets import SETS, openml, openml_cache, openml_session
+from tests.benchmarks_uci.datasets import _folders
 from tests.benchmarks_uci.datasets.openml_server import ServedSet, Server
 
 
@@ -46,16 +47,15 @@ def server(openml_client, loopback_only, monkeypatch):
     with Server([served("boston", nominal=("CHAS", "RAD"))]) as server:
         monkeypatch.setattr(openml_cache, "SERVER", server.api)
         monkeypatch.setattr(openml_session, "TRIES", 1)
+        monkeypatch.setattr(openml, "_silent_since", {})
         yield server
 
 
 def served(name, nominal=(), **changes):
     """A set of the registry as OpenML serves it, from the copy in this repository."""
     spec = SETS[name]
-    dataset = embedded.load(spec)
-    columns = [*dataset.feature_names, spec.openml_target]
-    values = np.column_stack([dataset.X, dataset.y])
-    rows = [[f"{value:g}" for value in row] for row in values]
+    columns = [*spec.features, spec.openml_target]
+    rows = _rows(name)
     categories = {
         column: sorted({row[columns.index(column)] for row in rows}) for column in nominal
     }
@@ -66,3 +66,8 @@ def served(name, nominal=(), **changes):
             **changes,
         }
     )
+
+
+@functools.cache
+def _rows(name):
+    return [[f"{value:g}" for value in row] for row in _folders.rows(name)]

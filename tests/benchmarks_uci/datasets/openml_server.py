@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from xml.sax.saxutils import escape
 
@@ -34,6 +35,7 @@ class ServedSet:
     md5: str | None = None
     parquet: bool = False
 
+    @cached_property
     def arff(self) -> str:
         lines = [f"@RELATION {self.name}"]
         for column in self.columns:
@@ -58,7 +60,7 @@ class ServedSet:
             *[("licence", "Public"), ("url", base + self.arff_path)],
             *([("parquet_url", base + self.parquet_path)] if self.parquet else []),
             *[("ignore_attribute", column) for column in self.ignored],
-            ("md5_checksum", self.md5 or hashlib.md5(self.arff().encode()).hexdigest()),
+            ("md5_checksum", self.md5 or hashlib.md5(self.arff.encode()).hexdigest()),
         ]
         body = "\n".join(f"<oml:{tag}>{escape(str(value))}</oml:{tag}>" for tag, value in tags)
         return f"<oml:data_set_description {_OPEN}>\n{body}\n</oml:data_set_description>\n"
@@ -130,7 +132,7 @@ class Server:
             if path == f"/api/v1/xml/data/{served.number}":
                 return 200, "text/xml", served.description(self.base).encode()
             if path == served.arff_path:
-                return 200, "text/plain; charset=utf-8", served.arff().encode()
+                return 200, "text/plain; charset=utf-8", served.arff.encode()
             if served.parquet and path == served.parquet_path:
                 return 200, "application/octet-stream", served.parquet_bytes()
         if path.startswith("/api/"):

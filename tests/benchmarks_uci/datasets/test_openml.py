@@ -21,12 +21,14 @@ from benchmarks_uci.datasets import (
     DataUnavailable,
     Sources,
     embedded,
+    load,
     openml,
     openml_cache,
     openml_session,
 )
 from benchmarks_uci.datasets.checks import build
 from benchmarks_uci.datasets.openml_cache import Entry
+from tests.benchmarks_uci.datasets import _folders
 from tests.benchmarks_uci.datasets.conftest import served
 from tests.benchmarks_uci.datasets.openml_server import Fault, ServedSet, error
 
@@ -115,6 +117,27 @@ def test_all_columns_are_given_also_those_that_openml_ignores(server, sources):
     np.testing.assert_array_equal(table.values, [[1.5, np.nan, 300], [2, 7, 8]])
 
 
+def test_load_downloads_once(server, sources, monkeypatch):
+    spec, values = _folders.made_up(monkeypatch, "naval")
+    monkeypatch.setitem(SETS, "naval", spec)
+    columns = [spec.openml_target if c == spec.target else c for c in spec.columns]
+    server.sets.append(
+        ServedSet(spec.openml_id, "naval", columns, values.tolist(), ignored=["turbine_decay"])
+    )
+    downloaded = load("naval", sources)
+    server.close()
+    cached = load("naval", replace(sources, offline=True))
+    assert (downloaded.source[-10:], cached.source[-14:]) == ("downloaded", "from its cache")
+    for dataset in (downloaded, cached):
+        assert dataset.X.shape == (30, 14)
+        np.testing.assert_array_equal(dataset.y, values[:, spec.columns.index(spec.target)])
+
+
+def test_load_asks_no_server_for_what_the_repository_holds(server, sources):
+    assert load("wine", sources).source.startswith("embedded")
+    assert server.asked == []
+
+
 def test_parquet_where_the_arff_is_gone(server, sources):
     server.sets = [served("boston", nominal=("CHAS", "RAD"), parquet=True)]
     server.faults = [Fault(ARFF, "answer", 404, PAGE)]
@@ -158,7 +181,9 @@ def test_another_process_may_be_faster(server, sources, monkeypatch):
     assert openml.read_cache(BOSTON, sources) is not None
 
 
-def test_settings_of_the_client_are_put_back(server, sources, openml_client, monkeypatch):
+def test_settings_of_the_client_are_put_back(
+    server, sources, openml_client, monkeypatch, tmp_path
+):
     config, calls = openml_client.config, openml_client._api_calls
     monkeypatch.setattr(config, "apikey", "SECRET")
     monkeypatch.setenv("OPENML_SKIP_PARQUET", "perhaps")
@@ -170,7 +195,7 @@ def test_settings_of_the_client_are_put_back(server, sources, openml_client, mon
     openml.download(BOSTON, sources)
     assert settings() == before
     server.faults = [Fault(DESCRIPTION, "drop")]
-    fails(DataUnavailable, lambda: openml.download(BOSTON, replace(sources, cache_dir=None)))
+    fails(DataUnavailable, lambda: openml.download(BOSTON, replace(sources, cache_dir=tmp_path)))
     assert settings() == before
     assert "SECRET" not in "".join(server.asked)
 
@@ -288,7 +313,7 @@ def test_a_name_that_is_not_found(server, sources, monkeypatch, hangs):
             released.wait(10)
         raise socket.gaierror(-3, "Temporary failure in name resolution")
 
-    monkeypatch.setattr(openml_cache, "SERVER", f"http://{'un' * hangs}known.invalid/api/v1/xml")
+    monkeypatch.setattr(openml_cache, "SERVER", "http://unknown.invalid/api/v1/xml")
     monkeypatch.setattr(openml_session, "NAME_SECONDS", 0.1)
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     fails(
@@ -298,6 +323,15 @@ def test_a_name_that_is_not_found(server, sources, monkeypatch, hangs):
         "--data-dir",
     )
     released.set()
+
+
+def test_names_are_left_to_a_proxy(server, sources, monkeypatch):
+    """The fixture fails the test if the name of the server is looked for."""
+    monkeypatch.setattr(openml_cache, "SERVER", "http://unknown.invalid/api/v1/xml")
+    server.close()
+    for variable in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(variable, server.base)
+    downloads_nothing(server, sources, DataUnavailable, "could not be reached", "ProxyError")
 
 
 def test_offline_and_not_cached(server, sources):
@@ -367,7 +401,7 @@ def fill(sources, served_set, server):
     entry = Entry.of(sources.cache_dir, served_set.number)
     entry.folder.mkdir(parents=True)
     entry.description.write_text(served_set.description(server.base))
-    (entry.folder / "dataset.arff").write_text(served_set.arff())
+    (entry.folder / "dataset.arff").write_text(served_set.arff)
     return entry
 
 

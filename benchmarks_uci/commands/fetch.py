@@ -1,0 +1,62 @@
+"""`python -m benchmarks_uci fetch`: see to it that the data are there, and say what they are."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import click
+from tabulate import tabulate
+from tqdm import tqdm
+
+from benchmarks_uci import datasets
+from benchmarks_uci.commands.common import Names
+from benchmarks_uci.commands.sources import source_options
+
+logger = logging.getLogger("benchmarks_uci")
+
+UNAVAILABLE, CORRUPT = 3, 4  # exit statuses
+
+HEADERS = "set", "rows", "features", "source", "content hash", "licence"
+
+
+@click.command(context_settings={"show_default": True})
+@click.option(
+    "--data",
+    type=Names("set", datasets.NAMES),
+    default="all",
+    help="Sets.",
+)
+@source_options
+@click.pass_context
+def fetch(ctx, data, sources):
+    """Load every set, from OpenML if need be, check it, and print where it came from.
+
+    What OpenML sends is kept in its cache, so that `run` needs no network. Exit status: 3 if a
+    set cannot be had, 4 if one is not the expected data.
+    """
+    rows, failed = [], []
+    names = tqdm(data, desc="fetch", unit="set", disable=not sys.stderr.isatty())
+    for name in names:
+        names.set_postfix_str(name)
+        if names.disable:
+            logger.info("loading %s", name)
+        try:
+            rows.append(_row(datasets.load(name, sources)))
+        except datasets.DataError as error:
+            failed.append(error)
+    if rows:
+        click.echo(tabulate(rows, HEADERS, disable_numparse=[3, 4]))
+    if failed:
+        corrupt = any(isinstance(error, datasets.DataCorrupt) for error in failed)
+        click.echo(f"\n{len(failed)} of {len(data)} sets are missing:", err=True)
+        for error in failed:
+            click.echo(f"  {error}", err=True)
+        ctx.exit(CORRUPT if corrupt else UNAVAILABLE)
+
+
+def _row(dataset):
+    # `load` compares the whole hash; with another one there is no data set.
+    checked = f"{dataset.content_hash[:12]}, as expected"
+    licence = datasets.SETS[dataset.name].licence
+    return dataset.name, *dataset.X.shape, dataset.source, checked, licence

@@ -1,0 +1,69 @@
+"""Where tasks run: in processes of this machine, or on a Dask cluster. Both through joblib."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from joblib import parallel_config
+from joblib.externals.loky.process_executor import BrokenProcessPool
+
+ENGINES = ("processes", "dask")
+SECONDS = 20  # to wait for a scheduler, and for its first worker
+
+# A task may be what killed its process; joblib's errors for it derive from that of loky.
+WORKER_DIED = (BrokenProcessPool, MemoryError)
+
+
+class EngineError(Exception):
+    """Tasks cannot be run there; the message says what to do."""
+
+
+@contextlib.contextmanager
+def processes(jobs: int) -> Iterator[None]:
+    """Let joblib use `jobs` processes of this machine; this very process if it is one."""
+    with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+        yield
+
+
+@contextlib.contextmanager
+def dask(scheduler: str | None) -> Iterator[None]:
+    """Let joblib use the workers that the Dask scheduler at an address has now."""
+    if not scheduler:
+        raise EngineError("the engine 'dask' needs the address of its scheduler: --scheduler.")
+    try:
+        from distributed import Client
+        from distributed.client import FutureCancelledError
+    except ImportError as error:
+        raise EngineError("the engine 'dask' needs Dask: pip install 'dask[distributed]'.") from (
+            error
+        )
+    from benchmarks_uci._dask import Backend
+
+    try:
+        client = Client(scheduler, timeout=SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise EngineError(f"no Dask scheduler answers at {scheduler!r}: {error}.") from error
+    with client:
+        _check_workers(client, scheduler)
+        try:
+            with parallel_config(backend=Backend(client=client)):
+                yield
+        except (TimeoutError, FutureCancelledError) as error:
+            raise EngineError(
+                f"the Dask cluster at {scheduler!r} was lost ({error}). What was finished is kept."
+            ) from error
+
+
+def _check_workers(client, scheduler):
+    with contextlib.suppress(TimeoutError):
+        client.wait_for_workers(1, timeout=SECONDS)
+    threads = client.nthreads()
+    if not threads:
+        raise EngineError(f"the Dask scheduler at {scheduler!r} has no workers: start some.")
+    # The number of threads of torch and the filters of warnings belong to a process.
+    if many := sorted(address for address, n in threads.items() if n > 1):
+        raise EngineError(
+            f"each Dask worker must have one thread, and {', '.join(many)} has more: start the "
+            f"workers with --nthreads 1, and --nworkers for more of them."
+        )

@@ -1,0 +1,61 @@
+"""Names, orders and groups of records."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+TASK = ("protocol", "preset", "data", "method", "split")
+OURS = "deltauq"
+# Splits of a full run. Those of `gap` and `tail` depend on the features of the set.
+N_SPLITS = {"random80": 20, "hl90": 20}
+N_SPLITS_OF_PROTEIN = {"hl90": 5}
+
+
+def task_of(record: dict) -> str:
+    """`random80/paper/yacht/deltauq/3`."""
+    return "/".join(str(record[name]) for name in TASK)
+
+
+def in_order(records: Iterable[dict]) -> list[dict]:
+    """The records sorted by task."""
+    return sorted(records, key=lambda record: tuple(record[name] for name in TASK))
+
+
+def by_run(records: Iterable[dict]) -> dict[tuple[str, str], list[dict]]:
+    """Records by (protocol, preset), sorted: what one table may show together."""
+    return grouped(records, "protocol", "preset")
+
+
+def grouped(records: Iterable[dict], *fields: str) -> dict[tuple, list[dict]]:
+    """Records by their values of some fields, sorted by task."""
+    groups = defaultdict(list)
+    for record in in_order(records):
+        groups[tuple(record[field] for field in fields)].append(record)
+    return dict(groups)
+
+
+def the_run(records: list[dict]) -> tuple[str, str]:
+    """Protocol and preset, which all records must share, or a `ValueError`."""
+    runs = list(by_run(records))
+    if len(runs) != 1:
+        raise ValueError(f"one table is of one protocol and preset, got {runs or 'no records'}")
+    return runs[0]
+
+
+def sets(records: Iterable[dict]) -> list[str]:
+    """Names of the sets, sorted."""
+    return sorted({record["data"] for record in records})
+
+
+def methods(records: Iterable[dict]) -> list[str]:
+    """Names of the methods: Delta-UQ and its variants first, then the others by name."""
+    names = {record["method"] for record in records}
+    return sorted(names, key=lambda name: (not name.startswith(OURS), name))
+
+
+def n_splits(protocol: str, data: str) -> int | None:
+    """How many splits a full run has, None where that depends on the set."""
+    if data == "protein":
+        return N_SPLITS_OF_PROTEIN.get(protocol, N_SPLITS.get(protocol))
+    return N_SPLITS.get(protocol)

@@ -1,0 +1,112 @@
+"""Figures of a report. matplotlib is an extra, so it is imported where it is used."""
+
+from __future__ import annotations
+
+import io
+from math import ceil
+
+import numpy as np
+
+from benchmarks_uci.report.cells import cells, ranks
+from benchmarks_uci.report.grouping import OURS, grouped, methods, the_run
+from benchmarks_uci.report.metrics import METRICS
+
+LEVELS = np.arange(1, 20) / 20
+FORMATS = ("png", "svg")
+# The same records give the same bytes: no date, and identifiers that are not random.
+RC_PARAMS = {"svg.hashsalt": "benchmarks_uci", "font.size": 9}
+METADATA = {"png": {"Software": None}, "svg": {"Date": None}}
+
+
+def calibration_plot(records: list[dict]):
+    """Observed frequency against level of the predictive quantiles, one panel a set.
+
+    A method on the diagonal is calibrated. Returns a `matplotlib.figure.Figure`, or None if no
+    task is done.
+    """
+    protocol, preset = the_run(records)
+    done = [record for record in records if record.get("quantile_frequencies")]
+    if not done:
+        return None
+    panels = grouped(done, "data")
+    n_columns = min(3, len(panels))
+    n_rows = ceil(len(panels) / n_columns)
+    figure = _figure(3 * n_columns + 1.6, 2.8 * n_rows + 0.5)
+    axes = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
+    styles = _styles(methods(records))
+    for axis in axes.flat[len(panels) :]:
+        axis.set_axis_off()
+    for axis, ((data,), of_set) in zip(axes.flat, panels.items(), strict=False):
+        axis.plot([0, 1], [0, 1], color="0.7", linewidth=1, zorder=0)
+        groups = grouped(of_set, "method")
+        for method in methods(of_set):
+            curves = [record["quantile_frequencies"] for record in groups[(method,)]]
+            axis.plot(LEVELS, np.mean(curves, axis=0), label=method, **styles[method])
+        axis.set(title=data, xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    figure.supxlabel("level of the predictive quantile")
+    figure.supylabel("part of the targets below it")
+    figure.suptitle(f"Calibration, {protocol}, preset {preset}")
+    handles = {}
+    for axis in axes.flat:
+        handles.update({line.get_label(): line for line in axis.lines[1:]})
+    names = [name for name in styles if name in handles]
+    figure.legend([handles[name] for name in names], names, loc="outside right upper")
+    return figure
+
+
+def rank_plot(records: list[dict], metric: str = "nll"):
+    """Rank of each method on each set, and its average; None with fewer than two ranked."""
+    protocol, preset = the_run(records)
+    found = ranks(cells(records, METRICS[metric]), METRICS[metric])
+    if len(found) < 2:
+        return None
+    order = sorted(found, key=lambda name: -np.mean(list(found[name].values())))
+    figure = _figure(6.4, 0.4 * len(order) + 1.4)
+    axis = figure.subplots()
+    for height, method in enumerate(order):
+        of_method = np.array(list(found[method].values()))
+        places, counts = np.unique(of_method, return_counts=True)
+        # The area of a dot is the number of sets with that rank.
+        axis.scatter(places, np.full(len(places), height), s=25 * counts, color="0.75", zorder=1)
+        colour = "C3" if method.startswith(OURS) else "C0"
+        axis.plot(of_method.mean(), height, "D", color=colour, zorder=2)
+    axis.set_yticks(range(len(order)), order)
+    axis.set(
+        xlim=(0.5, len(order) + 0.5),
+        ylim=(-0.6, len(order) - 0.4),
+        xticks=range(1, len(order) + 1),
+        xlabel=f"rank by {METRICS[metric].title}: sets (dots), average (diamond)",
+        title=f"Ranks, {protocol}, preset {preset}",
+    )
+    return figure
+
+
+def as_bytes(figure, fmt: str = "png") -> bytes:
+    """The figure as a file of one of `FORMATS`."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(RC_PARAMS):
+        figure.savefig(buffer, format=fmt, dpi=120, metadata=METADATA[fmt])
+    return buffer.getvalue()
+
+
+def _figure(width: float, height: float):
+    """A figure that no window system knows of, and that nobody has to close."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "the plots of the report need matplotlib: pip install 'sk-deltauq[plotting]'"
+        ) from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _styles(names: list[str]) -> dict[str, dict]:
+    """Ten colours, then dashed; Delta-UQ in black and thicker."""
+    others = [name for name in names if name != OURS]
+    styles = {OURS: {"color": "black", "linewidth": 2, "zorder": 3}} if OURS in names else {}
+    for i, name in enumerate(others):
+        dashes = ("-", "--", ":")[i // 10 % 3]
+        styles[name] = {"color": f"C{i % 10}", "linewidth": 1.2, "linestyle": dashes}
+    return styles

@@ -1,0 +1,25 @@
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (("--methods", "deltauk"), ["no method 'deltauk'", "mean 'deltauq'", "deltauq-5"]),
+        (("--methods", "zzz"), ["no method 'zzz'", "There are: marginal, mlp"]),
+        (("--data", "boston,Wines"), ["no set 'Wines'", "mean 'wine'", "yacht"]),
+        (("--data", ","), ["--data", "empty"]),
+        (("sped",), ["no command 'sped'", "mean 'speed'", "run, "]),
+    ],
+)
+def test_unknown_names_are_told_with_the_nearest(invoke, args, expected):
+    result = invoke(*args)
+    assert result.exit_code == 2
+    message = " ".join(result.stderr.split())
+    assert [text for text in expected if text not in message] == []
+
+
+def test_help_names_the_commands(invoke):
+    result = invoke("--help")
+    assert result.exit_code == 0
+    for command in ("run ", "report ", "speed "):
+        assert command in result.stdout

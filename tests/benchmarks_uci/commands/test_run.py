@@ -1,0 +1,178 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks_uci import datasets, runner
+from benchmarks_uci.store import Store
+from tests.benchmarks_uci import _runs
+from tests.benchmarks_uci._runs import without_seconds
+
+QUICK = ("--data", "boston", "--methods", "marginal", "--jobs", "1")
+
+
+def table(result):
+    """What is printed but for the times."""
+    assert result.exit_code == 0, result.output
+    lines = re.sub(r"\d+ fits in \d+ s\.", "", result.stdout).splitlines()
+    # The column of the seconds is the last one.
+    return [re.sub(r"[\d.]+ ± [\d.]+\s*$", "", line) for line in lines]
+
+
+@pytest.mark.parametrize("command", [(), ("run",)])
+def test_prints_a_table_and_keeps_the_results(invoke, command):
+    result = invoke(*command, *QUICK, "--splits", "2")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^boston +marginal ", result.stdout, re.MULTILINE)
+    assert "2/2 boston marginal split" in result.stderr
+    assert [r["split"] for r in Store("results").records()] == [0, 1]
+
+
+def test_a_second_run_does_only_what_is_missing(invoke, monkeypatch):
+    first = invoke(*QUICK, "--splits", "2")
+    monkeypatch.setattr(runner.tasks, "run_task", None)
+    again = invoke(*QUICK, "--splits", "2")
+    assert table(first) == table(again)
+    assert "2 fits, 0 to do" in again.stderr
+    assert "0 fits in" in again.stdout
+
+
+def test_all_splits(invoke):
+    assert "20 fits, 20 to do" in invoke(*QUICK, "--splits", "all").stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (("--splits", "0"), "x>=1"),
+        (("--splits", "some"), "'some'"),
+        (("--jobs", "two"), "'two'"),
+        (("--protocol", "random90"), "'random80', 'hl90'"),
+        (("--engine", "dask"), "go together"),
+        (("--scheduler", "tcp://127.0.0.1:1"), "go together"),
+    ],
+)
+def test_wrong_options_are_told(invoke, args, expected):
+    result = invoke(*args)
+    assert result.exit_code == 2
+    assert expected in " ".join(result.stderr.split())
+
+
+def test_a_set_that_cannot_be_had_is_an_error_unless_all_are_asked(invoke, monkeypatch):
+    def load(name, sources):
+        if name != "boston":
+            raise datasets.DataUnavailable(f"{name}: no network.")
+        return real(name, sources)
+
+    real = datasets.load
+    monkeypatch.setattr(datasets, "load", load)
+    result = invoke(*QUICK, "--data", "boston,kin8nm")
+    assert result.exit_code == 1
+    assert "Error: kin8nm: no network." in result.stderr
+    result = invoke(*QUICK, "--data", "all", "--splits", "1")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("Left out: ") == 8
+    assert "Left out: kin8nm: kin8nm: no network." in result.stdout
+    assert "1 fits, 1 to do" in result.stderr
+
+
+def test_results_of_other_settings_are_told_and_kept(invoke):
+    invoke(*QUICK, "--splits", "1")
+    store = Store("results")
+    (record,) = store.records()
+    other = {**record, "settings_id": "other", "settings": {"estimator": "Another"}}
+    store.write(other)
+    result = invoke(*QUICK, "--splits", "2")
+    assert result.exit_code == 1
+    assert "setting estimator is 'Another' there, 'MarginalGaussian' here" in result.stderr
+    assert "results/random80/default/boston/marginal/00.json" in result.stderr
+    assert store.records() == [other]
+
+
+def test_failures_are_listed_and_tried_again_only_when_asked(invoke, monkeypatch):
+    real = runner.run
+
+    def run_with(run_task):
+        def run(*args, **kwargs):
+            return real(*args, **kwargs, run_task=run_task)
+
+        monkeypatch.setattr(runner, "run", run)
+
+    run_with(_runs.fails)
+    first = invoke(*QUICK, "--splits", "2")
+    run_with(None)
+    second = invoke(*QUICK, "--splits", "2")
+    for result in (first, second):
+        assert result.exit_code == 1
+        assert "Failed: random80/default/boston/marginal/1: ValueError: odd" in result.stderr
+        assert "--retry-failed" in result.stderr
+        assert "marginal" in result.stdout
+    assert "split 1: failed: ValueError: odd" in first.stderr
+    assert "2 fits, 0 to do" in second.stderr
+    monkeypatch.setattr(runner, "run", real)
+    third = invoke(*QUICK, "--splits", "2", "--retry-failed")
+    assert third.exit_code == 0, third.output
+    assert "2 fits, 1 to do" in third.stderr
+
+
+def test_a_disk_that_is_full_is_told(invoke, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    result = invoke(*QUICK)
+    assert result.exit_code == 1
+    assert "No space left on device" in result.stderr
+
+
+SLOW = """
+import sys
+from benchmarks_uci import __main__, runner
+from tests.benchmarks_uci._runs import slow
+runner.run.__kwdefaults__["run_task"] = slow
+__main__.cli(sys.argv[1:])
+"""
+SPLITS = ("--data", "boston", "--methods", "marginal", "--splits", "all")
+
+
+def start_and_stop(tmp_path, jobs, number):
+    """Begin a run, send it a signal when it has some results; the exit status and its stderr."""
+    command = [sys.executable, "-c", SLOW, "run", *SPLITS, "--jobs", str(jobs)]
+    env = {**os.environ, "PYTHONPATH": str(Path(runner.__file__).parents[1])}
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, env=env, **pipes) as process:
+        while process.poll() is None and len(list(tmp_path.rglob("*.json"))) < 4:
+            time.sleep(0.02)
+        process.send_signal(number)
+        stderr = process.communicate(timeout=60)[1]
+    assert 4 <= len(Store(tmp_path / "results").records()) < 20
+    return process.returncode, stderr
+
+
+def test_a_run_that_was_killed_goes_on_to_the_undisturbed_table(invoke, tmp_path):
+    undisturbed = invoke(*SPLITS, "--jobs", "1", "--results", "undisturbed")
+    status, _ = start_and_stop(tmp_path, 2, signal.SIGKILL)
+    assert status == -signal.SIGKILL
+    # As if it had been killed while it wrote, too
+    files = sorted(tmp_path.glob("results/**/*.json"))
+    files[0].write_bytes(files[0].read_bytes()[:500])
+    files[1].rename(files[1].with_name(f".{files[1].name}.x1y2.tmp"))
+    resumed = invoke(*SPLITS, "--jobs", "1")
+    assert f"20 fits, {20 - len(files) + 2} to do" in resumed.stderr
+    assert table(resumed) == table(undisturbed)
+    found = [without_seconds(Store(name).records()) for name in ("results", "undisturbed")]
+    assert len(found[0]) == 20
+    assert found[0] == found[1]
+    assert list(tmp_path.rglob("*.tmp")) == []
+
+
+def test_ctrl_c_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
+    status, stderr = start_and_stop(tmp_path, 1, signal.SIGINT)
+    assert status == 130
+    assert "run again to go on" in stderr
+    assert "Traceback" not in stderr

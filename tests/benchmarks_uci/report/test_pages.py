@@ -1,0 +1,97 @@
+"""The whole report, as Markdown and as HTML."""
+
+import base64
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks_uci import methods
+from benchmarks_uci.report import html, markdown
+from benchmarks_uci.report.contents import Bullets, Heading, Plot, Text, contents
+from benchmarks_uci.report.tables import Table
+from tests.benchmarks_uci.report._helpers import failed, records
+
+pytest.importorskip("matplotlib")
+VOID = {"meta", "img", "br"}
+
+
+class Balanced(HTMLParser):
+    """Fails on a tag that is closed out of order, and counts the tags."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.count = [], {}
+
+    def handle_starttag(self, tag, attrs):
+        self.count[tag] = self.count.get(tag, 0) + 1
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def found(monkeypatch):
+    known = {"deltauq": SimpleNamespace(title="Delta-UQ", description="A net.", chosen="By hand.")}
+    monkeypatch.setattr(methods, "METHODS", known)
+    both = [*records(), *records(protocol="gap")]
+    place = both[-1]
+    both[-1] = failed(place["data"], place["method"], place["split"], protocol="gap")
+    return both
+
+
+def test_contents_have_a_part_a_run(found):
+    blocks = contents(found)
+    headings = [block.text for block in blocks if isinstance(block, Heading)]
+    assert [text for text in headings if "preset" in text] == [
+        "gap, preset paper",
+        "random80, preset paper",
+    ]
+    assert headings.count("Baselines beside their published figures") == 1  # not of the gaps
+    assert headings.count("Failures and warnings") == 1
+    names = [block.name for block in blocks if isinstance(block, Plot)]
+    assert names == [
+        *("gap-paper-calibration", "gap-paper-ranks"),
+        *("random80-paper-calibration", "random80-paper-ranks"),
+    ]
+
+
+def test_markdown_page_holds_everything(found):
+    blocks = contents(found)
+    page = markdown.page(blocks)
+    assert page.startswith("# Results of benchmarks_uci\n\n## gap, preset paper\n")
+    assert "](random80-paper-ranks.svg)" in page
+    for text in ("paper: Delta-UQ", "Nadeau and Bengio", "How chosen: By hand.", "python 3.11.7"):
+        assert text in page
+    assert page.count("\n|:--") == sum(isinstance(block, Table) for block in blocks)
+
+
+def test_html_page_stands_alone(found):
+    page = html.page(contents(found))
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    assert parser.count["img"] == 4
+    assert parser.count["table"] == page.count("<figcaption>")
+    assert not re.search(r'(src|href)="(?!data:)', page)
+    for data in re.findall(r"data:image/png;base64,([^\"]+)", page):
+        assert base64.b64decode(data).startswith(b"\x89PNG")
+    for text in ("paper: Delta-UQ", "How chosen: By hand.", "a processor", "1 of 4 splits failed"):
+        assert text in page
+
+
+def test_text_of_records_cannot_break_the_page():
+    blocks = [Heading(1, "<h>"), Text("a <script> | b"), Bullets(["*x*\n<y>"])]
+    page = html.page(blocks)
+    assert "<script>" not in page
+    assert "<title>&lt;h&gt;</title>" in page
+    assert markdown.page(blocks) == "# \\<h>\n\na \\<script> \\| b\n\n- \\*x\\* \\<y>\n"
+
+
+@pytest.mark.parametrize("page", [markdown.page, html.page])
+def test_unknown_block_is_an_error(page):
+    with pytest.raises(TypeError, match="no such block: 3"):
+        page([3])

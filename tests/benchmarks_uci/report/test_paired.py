@@ -1,0 +1,140 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import ttest_rel
+
+from benchmarks_uci.report.paired import (
+    corrected_t_test,
+    differences,
+    explanation,
+    over_sets,
+    paired_table,
+    signed_rank_test,
+)
+from tests.benchmarks_uci.report._helpers import failed, record, records
+
+VALUES = np.array([0.3, -0.1, 0.5, 0.2, 0.4])
+
+
+def t_density(t, df):
+    scale = math.gamma((df + 1) / 2) / (math.sqrt(df * math.pi) * math.gamma(df / 2))
+    return scale * (1 + t * t / df) ** (-(df + 1) / 2)
+
+
+def exact_signed_rank_p(values):
+    """Over all signs: how often the sum of ranks is as far from its mean as the one seen."""
+    ranks = np.argsort(np.argsort(np.abs(values))) + 1
+    middle = ranks.sum() / 2
+    seen = abs(ranks[np.asarray(values) > 0].sum() - middle)
+    signs = itertools.product([0, 1], repeat=len(values))
+    return np.mean([abs(np.dot(s, ranks) - middle) >= seen for s in signs])
+
+
+def test_corrected_t_test_by_its_formula():
+    error, p_value = corrected_t_test(VALUES, 0.25)
+    squares = sum((v - 0.26) ** 2 for v in VALUES) / 4
+    assert error == pytest.approx(math.sqrt((1 / 5 + 0.25) * squares))
+    tail, _ = quad(t_density, 0.26 / error, np.inf, args=(4,))
+    assert p_value == pytest.approx(2 * tail)
+
+
+def test_without_overlap_it_is_the_paired_t_test():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 8))
+    _, p_value = corrected_t_test(a - b, 0.0)
+    assert p_value == pytest.approx(ttest_rel(a, b).pvalue)
+
+
+def test_overlap_makes_it_more_careful():
+    p_values = [corrected_t_test(VALUES, ratio)[1] for ratio in (0, 1 / 9, 1 / 4, 1)]
+    assert p_values == sorted(p_values)
+
+
+def test_differences_without_spread():
+    assert corrected_t_test(np.zeros(4), 0.25) == (0, 1)
+    assert corrected_t_test(np.ones(4), 0.25) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "values", [VALUES, -VALUES, [1, 2, 3, 4, 5, 6, 7, 8, 9], [3, -1, 2.5, -0.5, 0.2, 4]]
+)
+def test_signed_rank_test_by_counting_signs(values):
+    assert signed_rank_test(values) == pytest.approx(exact_signed_rank_p(values))
+
+
+@pytest.mark.parametrize("values", [[], [0.0, 0.0], [0.0, 1.0]])
+def test_signed_rank_test_needs_two_differences(values):
+    assert signed_rank_test(values) is None
+
+
+def test_signed_rank_test_leaves_out_zeros():
+    assert signed_rank_test([*VALUES, 0.0]) == signed_rank_test(VALUES)
+
+
+def test_difference_is_over_the_common_splits():
+    found = [
+        *(record("wine", "deltauq", split, 1.0) for split in range(4)),
+        *(record("wine", "pbp", split, 1.5 + 0.1 * split) for split in range(1, 6)),
+        failed("wine", "pbp", 0),
+    ]
+    [one] = differences(found)
+    assert (one.data, one.method, one.n_splits) == ("wine", "pbp", 3)
+    assert one.mean == pytest.approx(0.7)  # (0.6 + 0.7 + 0.8) / 3
+    error, p_value = corrected_t_test(np.array([0.6, 0.7, 0.8]), 20 / 80)
+    assert one.standard_error == pytest.approx(error)
+    assert one.p_value == pytest.approx(p_value)
+
+
+def test_splits_by_feature_are_compared_by_signed_ranks():
+    found = records(("wine",), ("deltauq", "pbp"), n_splits=6, protocol="gap")
+    [one] = differences(found)
+    values = [p["nll"] - d["nll"] for d, p in zip(found[:6], found[6:], strict=True)]
+    assert one.p_value == pytest.approx(exact_signed_rank_p(values))
+    assert one.standard_error == pytest.approx(np.std(values, ddof=1) / math.sqrt(6))
+
+
+def test_one_split_has_no_test():
+    [one] = differences(records(("wine",), ("deltauq", "pbp"), n_splits=1))
+    assert one.standard_error is one.p_value is None
+
+
+def test_better_side_depends_on_the_metric():
+    found = [record(coverage=0.8), record(method="pbp", coverage=0.99)]
+    [one] = differences(found, "coverage")
+    assert one.mean == pytest.approx(0.09 - 0.1)
+
+
+def test_over_sets_is_the_test_of_the_means():
+    data = ("boston", "concrete", "energy", "wine", "yacht")
+    found = differences(records(data, ("deltauq", "pbp")))
+    assert over_sets(found, "pbp") == pytest.approx(2 / 2**5)  # all of one sign
+
+
+def test_table_has_each_set_and_the_sums():
+    found = records(("boston", "wine", "yacht"), n_splits=4)[:-1]  # pbp lacks a split on yacht
+    table = paired_table(found)
+    assert table.headers == ["data", "mcdropout", "pbp"]
+    names = [row[0] for row in table.rows]
+    assert names == [
+        *("boston", "wine", "yacht"),
+        *("sets where deltauq is better", "all sets (Wilcoxon)"),
+    ]
+    assert table.rows[2][2].endswith(", 3/4)")
+    assert table.rows[3][1:] == ["3 of 3", "3 of 3"]
+    assert table.rows[4][1:] == ["p = 0.250"] * 2
+
+
+def test_units_of_targets_are_not_compared_between_sets():
+    assert [row[0] for row in paired_table(records(), "rmse").rows][-1].startswith("sets where")
+
+
+def test_without_delta_uq_there_is_nothing_to_compare():
+    assert paired_table(records(methods=("pbp", "bnn"))).rows == []
+
+
+def test_explanation_names_the_test():
+    assert "Nadeau and Bengio" in explanation("random80")
+    assert "Nadeau and Bengio" not in explanation("gap")
