@@ -28,7 +28,8 @@ class _VariationalBNN(NetworkUQ):
     _net_class = VariationalNet
 
     def _batches(self):
-        n_units = sum(layer_sizes(self.hidden_layer_sizes)) + self._make_head(self.n_members).n_network_outputs
+        n_outputs = self._make_head(self.n_members).n_network_outputs
+        n_units = sum(layer_sizes(self.hidden_layer_sizes)) + n_outputs
         return partial(NoisyBatches, n_units=n_units)
 
     def _make_module(self, n_features, n_outputs, generators):
