@@ -99,12 +99,14 @@ def ranks(found: dict[tuple[str, str], Cell], metric: Metric) -> dict[str, dict[
     """Rank on each set, 1 is best, by method: ties share their mean rank.
 
     Only methods whose cells are complete on every set are ranked, so that all are ranked on the
-    same rows and a failed task cannot improve a rank.
+    same rows and a failed task cannot improve a rank; one method alone is not ranked.
     """
     losses = _losses(found, metric)
     all_sets = list(dict.fromkeys(data for data, _ in found))
     all_methods = list(dict.fromkeys(method for _, method in found))
     ranked = [m for m in all_methods if all((data, m) in losses for data in all_sets)]
+    if len(ranked) < 2:
+        return {}
     result = {method: {} for method in ranked}
     for data in all_sets:
         of_set = [losses[data, method] for method in ranked]

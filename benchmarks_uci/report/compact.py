@@ -1,7 +1,7 @@
 """The form of the results that is committed: a CSV row a task, and what repeats in a JSON file.
 
 Floats are written by `repr`, so that reading gives the same numbers. Only the quantile frequencies
-are averaged, over the splits of a set and method.
+are averaged, over the splits of a set and method, and names of files lose their folders.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ READERS = {
     **dict.fromkeys(FLOATS, float),
 }
 PARTS = ("settings", "environments", "data", "quantile_frequencies", "warnings", "errors")
-# Folders of the machine that a traceback was made on are of no use elsewhere.
+# The folders of one machine, in tracebacks and names of files, are of no use elsewhere.
 FOLDERS = re.compile(r'File "[^"]*?/((?:benchmarks_uci|sk_deltauq|site-packages)/[^"]+)"')
+ABSOLUTE = re.compile(r"(?<![\w.:/])(?:[A-Za-z]:)?[/\\].*[/\\]")
 LIST_OF_NUMBERS = re.compile(r"\[\n[\d.,\s-]+\]")
 
 
@@ -120,7 +121,8 @@ def _shared(run: list[dict]) -> dict:
         shared["environments"][environment_id(record)] = environment(record)
         data = shared["data"].setdefault(record["data"], {"hash": None, "sources": set()})
         data["hash"] = record.get("data_hash") or data["hash"]
-        data["sources"].update(filter(None, (record.get("source") or "").split("; ")))
+        sources = (record.get("source") or "").split("; ")
+        data["sources"].update(ABSOLUTE.sub("", source) for source in sources if source)
         if record.get("quantile_frequencies"):
             curves[cell].append(record["quantile_frequencies"])
         for message in record.get("warnings") or ():

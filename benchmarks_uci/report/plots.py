@@ -58,7 +58,7 @@ def rank_plot(records: list[dict], metric: str = "nll"):
     """Rank of each method on each set, and its average; None with fewer than two ranked."""
     protocol, preset = the_run(records)
     found = ranks(cells(records, METRICS[metric]), METRICS[metric])
-    if len(found) < 2:
+    if not found:
         return None
     order = sorted(found, key=lambda name: -np.mean(list(found[name].values())))
     figure = _figure(6.4, 0.4 * len(order) + 1.4)

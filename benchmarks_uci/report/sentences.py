@@ -119,8 +119,8 @@ def _settings(of_method: list[dict]) -> str:
 
 
 def _call(settings: dict) -> str:
-    params = {name: value for name, value in settings.items() if name != "estimator"}
-    return f"{settings.get('estimator', '')}({_pairs(params)})"
+    params = {name: value for name, value in settings.items() if name != "class"}
+    return f"{settings.get('class', '')}({_pairs(params)})"
 
 
 def _pairs(params: dict) -> str:
@@ -128,7 +128,7 @@ def _pairs(params: dict) -> str:
 
 
 def _value(value) -> str:
-    if isinstance(value, dict) and "estimator" in value:
+    if isinstance(value, dict) and "class" in value:
         return _call(value)
     return repr(value)
 

@@ -79,7 +79,7 @@ def score_table(records: list[dict], metric: str = "nll") -> Table:
     headers, columns, bold = ["data"], [], set()
     for method in methods(records):
         bold |= {(i, len(headers)) for i, d in enumerate(names) if (d, method) in winners}
-        if len(average) > 1 and average.get(method) == min(average.values()):
+        if average and average.get(method) == min(average.values()):
             bold.add((len(names), len(headers)))
         headers.append(method)
         scores = [found[data, method].text(shown) for data in names]

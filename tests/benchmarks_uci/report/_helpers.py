@@ -13,7 +13,7 @@ MACHINE = {"system": "Linux", "processor": "a processor", "cores": 2}
 
 def record(data="boston", method="deltauq", split=0, nll=1.0, **fields):
     """One finished task; scores follow from `nll`, so that a test can know them."""
-    settings = {"estimator": method.title(), "width": 50}
+    settings = {"class": method.title(), "width": 50}
     return {
         "protocol": "random80",
         "preset": "paper",

@@ -115,3 +115,7 @@ def test_only_methods_on_all_sets_are_ranked():
         record("boston", "gp", 0, 0.0),
     ]  # fmt: skip
     assert average_ranks(cells(found, NLL), NLL) == {"deltauq": 2, "pbp": 1}
+
+
+def test_one_method_alone_is_not_ranked():
+    assert ranks(found_with({"deltauq": [1, 2]}), NLL) == {}

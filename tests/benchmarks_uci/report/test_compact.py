@@ -81,6 +81,23 @@ def test_what_repeats_is_in_the_json_once(tmp_path):
     assert 'File "site-packages/torch/nn.py", line 9' in error
 
 
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [
+        ("file /home/some one/uci/boston.csv.gz", "file boston.csv.gz"),
+        (r"file C:\data\boston.csv", "file boston.csv"),
+        (
+            "embedded benchmarks_uci/data/boston.csv.gz",
+            "embedded benchmarks_uci/data/boston.csv.gz",
+        ),
+        ("https://example.org/a/boston.csv", "https://example.org/a/boston.csv"),
+    ],
+)
+def test_source_keeps_no_folder_of_the_machine(tmp_path, source, kept):
+    write_compact([record(source=source)], tmp_path)
+    assert read(tmp_path)[0]["source"] == kept
+
+
 def test_list_of_numbers_is_on_one_line(tmp_path):
     _, path = write_compact([record(warnings=["in [\n1, 2]"])], tmp_path)
     assert "[0.05, 0.1, 0.15, " in path.read_text()

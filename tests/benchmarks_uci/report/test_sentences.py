@@ -51,11 +51,11 @@ def test_environments_are_counted():
 def test_settings_come_from_the_records_and_their_choice_from_the_methods(monkeypatch):
     known = {"deltauq": SimpleNamespace(title="Delta-UQ", description="A net.", chosen="By hand.")}
     monkeypatch.setattr(methods, "METHODS", known)
-    wider = {"estimator": "Deltauq", "width": 100}
+    wider = {"class": "Deltauq", "width": 100}
     found = [
         *(record(data) for data in ("boston", "wine")),
         record("protein", settings=wider, settings_id=identifier(wider)),
-        record(method="gone", settings={"estimator": "G", "inner": {"estimator": "H", "a": 1}}),
+        record(method="gone", settings={"class": "G", "inner": {"class": "H", "a": 1}}),
         failed(method="pbp", settings=None, settings_id=None),
     ]
     assert sentences.settings_lines(found) == [

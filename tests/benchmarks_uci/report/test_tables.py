@@ -127,5 +127,5 @@ def test_summary_names_each_set_once():
 
 @pytest.mark.parametrize("table", [score_table, all_metrics, summary])
 def test_table_is_of_one_run(table):
-    with pytest.raises(ValueError, match="one protocol and preset, got .*'gap'"):
+    with pytest.raises(ValueError, match=r"one protocol and preset, got .*'gap'"):
         table([*records(), *records(protocol="gap")])
