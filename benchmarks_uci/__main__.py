@@ -7,6 +7,7 @@ import logging
 import click
 
 from benchmarks_uci.commands.common import DefaultRun
+from benchmarks_uci.commands.fetch import fetch
 from benchmarks_uci.commands.report import report
 from benchmarks_uci.commands.run import run
 from benchmarks_uci.commands.speed import speed
@@ -14,7 +15,7 @@ from benchmarks_uci.commands.speed import speed
 
 @click.group(
     cls=DefaultRun,
-    commands=[run, report, speed],
+    commands=[run, fetch, report, speed],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 def cli():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import threading
+import time
 from collections.abc import Iterator
 
 from joblib import parallel_config
@@ -22,8 +25,21 @@ class EngineError(Exception):
 @contextlib.contextmanager
 def processes(jobs: int) -> Iterator[None]:
     """Let joblib use `jobs` processes of this machine; this very process if it is one."""
-    with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+    # Without it, a worker outlives a killed run by its fit and five minutes more.
+    ending = {"initializer": _end_with, "initargs": (os.getpid(),)}
+    with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **ending):
         yield
+
+
+def _end_with(parent):
+    """End this process when the one that began it has gone."""
+
+    def watch():
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextlib.contextmanager

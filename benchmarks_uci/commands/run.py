@@ -104,7 +104,7 @@ def run(ctx, data, methods, protocol, preset, splits, results, retry_failed, sou
     except (datasets.DataError, EngineError, StoreError) as error:
         raise click.ClickException(str(error)) from error
     records = {task: records[task] for task in tasks}  # in the order of the table
-    _print_results(records.values(), [*no_data, *left_out])
+    _print_results(list(records.values()), [*no_data, *left_out])
     click.echo(f"{len(todo)} fits in {time.perf_counter() - start:.0f} s.")
     if failed := [task for task, record in records.items() if _failed(record)]:
         _print_failures({task: _last_line(records[task]) for task in failed}, store)
@@ -137,8 +137,8 @@ def _last_line(record):
 def _print_results(records, left_out):
     """The table, what it shows, and what is not in it."""
     if records:
-        click.echo(report.table(list(records)))
-        click.echo(f"\n{report.notes(list(records))}")
+        click.echo(report.table(records))
+        click.echo(f"\n{report.notes(records)}")
     for what, why in left_out:
         click.echo(f"Left out: {what}: {why}")
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Future
+from types import SimpleNamespace
 
 import pytest
 from joblib import parallel_config
@@ -175,7 +176,7 @@ def test_a_task_that_dask_gives_up_is_told(monkeypatch):
     monkeypatch.setattr(joblib_dask.DaskDistributedBackend, "submit", lambda *args: submitted)
     backend = object.__new__(Backend)
     backend.submit(None, callback=told.append)
-    submitted.set_exception(KilledWorker("task", None, 3))
+    submitted.set_exception(KilledWorker("task", SimpleNamespace(address="x"), 3))
     assert len(told) == 1
     with pytest.raises(engines.WORKER_DIED, match="task"):
         backend.retrieve_result_callback(told[0])

@@ -8,7 +8,7 @@ from benchmarks_uci.__main__ import cli
 
 @pytest.fixture
 def invoke(monkeypatch, tmp_path):
-    """Run the command line in this process, in an empty folder; a use of the network is an error."""
+    """Run the command line in this process, in an empty folder, where no network may be used."""
 
     def refuse(*args, **kwargs):
         raise AssertionError("this test used the network")

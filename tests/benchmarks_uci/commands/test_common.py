@@ -8,7 +8,7 @@ import pytest
         (("--methods", "zzz"), ["no method 'zzz'", "There are: marginal, mlp"]),
         (("--data", "boston,Wines"), ["no set 'Wines'", "mean 'wine'", "yacht"]),
         (("--data", ","), ["--data", "empty"]),
-        (("sped",), ["no command 'sped'", "mean 'speed'", "run, "]),
+        (("sped",), ["no command 'sped'", "mean 'speed'", "fetch, report, run, speed"]),
     ],
 )
 def test_unknown_names_are_told_with_the_nearest(invoke, args, expected):
@@ -21,5 +21,5 @@ def test_unknown_names_are_told_with_the_nearest(invoke, args, expected):
 def test_help_names_the_commands(invoke):
     result = invoke("--help")
     assert result.exit_code == 0
-    for command in ("run ", "report ", "speed "):
+    for command in ("run ", "fetch ", "report ", "speed "):
         assert command in result.stdout

@@ -58,7 +58,7 @@ def test_all_splits(invoke):
     ],
 )
 def test_wrong_options_are_told(invoke, args, expected):
-    result = invoke(*args)
+    result = invoke(*QUICK, *args)
     assert result.exit_code == 2
     assert expected in " ".join(result.stderr.split())
 
@@ -85,11 +85,11 @@ def test_results_of_other_settings_are_told_and_kept(invoke):
     invoke(*QUICK, "--splits", "1")
     store = Store("results")
     (record,) = store.records()
-    other = {**record, "settings_id": "other", "settings": {"estimator": "Another"}}
+    other = {**record, "settings_id": "other", "settings": {"class": "Another"}}
     store.write(other)
     result = invoke(*QUICK, "--splits", "2")
     assert result.exit_code == 1
-    assert "setting estimator is 'Another' there, 'MarginalGaussian' here" in result.stderr
+    assert "setting class is 'Another' there, 'MarginalGaussian' here" in result.stderr
     assert "results/random80/default/boston/marginal/00.json" in result.stderr
     assert store.records() == [other]
 
@@ -146,10 +146,10 @@ def start_and_stop(tmp_path, jobs, number):
     env = {**os.environ, "PYTHONPATH": str(Path(runner.__file__).parents[1])}
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=tmp_path, env=env, **pipes) as process:
-        while process.poll() is None and len(list(tmp_path.rglob("*.json"))) < 4:
+        while process.poll() is None and len(list(tmp_path.glob("results/**/*.json"))) < 4:
             time.sleep(0.02)
         process.send_signal(number)
-        stderr = process.communicate(timeout=60)[1]
+        stderr = process.communicate(timeout=30)[1]  # ends when its workers have ended, too
     assert 4 <= len(Store(tmp_path / "results").records()) < 20
     return process.returncode, stderr
 
