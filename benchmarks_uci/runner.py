@@ -32,7 +32,7 @@ def finished(
     splits, found = {}, {}
     for task in asked:
         dataset, key = datasets[task.data], (task.protocol, task.data)
-        if not store.path(task).exists():
+        if not store.has(task):
             continue
         if key not in splits:
             listed = PROTOCOLS[task.protocol].splits(dataset)

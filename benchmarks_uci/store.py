@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import tempfile
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -36,15 +37,23 @@ class Store:
     ----------
     folder : path-like
         Made by the first `write`.
+    known : iterable of dict, default=()
+        Records from elsewhere, such as committed results: `find` gives them for tasks that have
+        no file, and keeps them as files.
     """
 
-    def __init__(self, folder: str | os.PathLike):
+    def __init__(self, folder: str | os.PathLike, known: Iterable[dict] = ()):
         self.folder = Path(folder)
+        self._known = {task_of(record): record for record in known if record["status"] == "done"}
 
     def path(self, task: Task) -> Path:
         """Where the record of a task is, or will be."""
         parent = self.folder / task.protocol / task.preset / task.data / task.method
         return parent / f"{task.split:02d}.json"
+
+    def has(self, task: Task) -> bool:
+        """Whether there is something for `find` to look at."""
+        return task in self._known or self.path(task).exists()
 
     def find(self, task: Task, **expected) -> dict | None:
         """The record of a task, or None; a file that cannot be used is moved aside.
@@ -61,9 +70,28 @@ class Store:
         StoreError
             If it is the result of other settings or other data. It is left as it is.
         """
+        path, record = self.path(task), self._on_disk(task)
+        is_new = record is None
+        if is_new and (record := self._known.get(task)) is None:
+            return None
+        if differences := list(_differences(record, expected)):
+            if record["status"] == "failed":  # nothing that could be lost
+                return None
+            where = f"the known result of {task}" if is_new else path
+            raise StoreError(
+                f"{where} is a result of something else than this run: {'; '.join(differences)}. "
+                f"It was left as it is. Give another results folder, or delete that "
+                f"{'row' if is_new else 'file'}."
+            )
+        if is_new:
+            self.write(record)
+        return record
+
+    def _on_disk(self, task: Task) -> dict | None:
+        """The record in the file of a task; a file that cannot be used is moved aside."""
         path = self.path(task)
         try:
-            record = _read(path, task)
+            return _read(path, task)
         except FileNotFoundError:
             return None
         except ValueError as error:
@@ -72,14 +100,6 @@ class Store:
             with _told(path, "move aside"):
                 os.replace(path, bad)
             return None
-        if differences := list(_differences(record, expected)):
-            if record["status"] == "failed":  # nothing that could be lost
-                return None
-            raise StoreError(
-                f"{path} is a result of something else than this run: {'; '.join(differences)}. "
-                f"It was left as it is. Give another results folder, or delete that file."
-            )
-        return record
 
     def write(self, record: dict) -> None:
         """Put the record of a task in its file, which it replaces.

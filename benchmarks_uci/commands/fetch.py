@@ -11,11 +11,9 @@ from tqdm import tqdm
 
 from benchmarks_uci import datasets
 from benchmarks_uci.commands.common import Names
-from benchmarks_uci.commands.sources import source_options
+from benchmarks_uci.commands.sources import exit_status, source_options
 
 logger = logging.getLogger("benchmarks_uci")
-
-UNAVAILABLE, CORRUPT = 3, 4  # exit statuses
 
 HEADERS = "set", "rows", "features", "source", "content hash", "licence"
 
@@ -48,11 +46,10 @@ def fetch(ctx, data, sources):
     if rows:
         click.echo(tabulate(rows, HEADERS, disable_numparse=[3, 4]))
     if failed:
-        corrupt = any(isinstance(error, datasets.DataCorrupt) for error in failed)
         click.echo(f"\n{len(failed)} of {len(data)} sets are missing:", err=True)
         for error in failed:
             click.echo(f"  {error}", err=True)
-        ctx.exit(CORRUPT if corrupt else UNAVAILABLE)
+        ctx.exit(exit_status(failed))
 
 
 def _row(dataset):

@@ -15,7 +15,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from benchmarks_uci import datasets, report, runner
 from benchmarks_uci.commands.common import AllNames, Names
-from benchmarks_uci.commands.sources import source_options
+from benchmarks_uci.commands.sources import exit_status, source_options
 from benchmarks_uci.engines import ENGINES, EngineError
 from benchmarks_uci.methods import METHODS, PRESETS
 from benchmarks_uci.protocols import PROTOCOLS
@@ -77,19 +77,28 @@ class Count(click.IntRange):
     "--engine", type=click.Choice(ENGINES), default="processes", help="Where the fits run."
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster, for --engine dask.")
+@click.option(
+    "--known",
+    type=click.Path(exists=True, path_type=Path),
+    help="Results to go on from, a folder of another run or the committed CSV: they are copied.",
+)
 @click.option("--retry-failed", is_flag=True, help="Do again what failed before.")
 @source_options
 @click.pass_context
-def run(ctx, data, methods, protocol, preset, splits, results, retry_failed, sources, **where):
+def run(
+    ctx, data, methods, protocol, preset, splits, results, known, retry_failed, sources, **where
+):
     """Fit every method on every split of every set, and print a table of scores.
 
     Each result is kept in a file: after a run that was stopped, the same command goes on from
-    there. Exit status: 1 if a fit failed, 2 for a wrong option, 130 after Ctrl-C.
+    there. Exit status: 1 if a fit failed, 2 for a wrong option, 3 if a set cannot be had, 4 if
+    one is not the expected data, 130 after Ctrl-C.
     """
     if (where["engine"] == "dask") != bool(where["scheduler"]):
         raise click.UsageError("--engine dask and --scheduler ADDRESS go together.")
-    store, start = Store(results), time.perf_counter()
+    start = time.perf_counter()
     try:
+        store = Store(results, report.read(known) if known else ())
         loaded, no_data = _load(data, sources)
         tasks, left_out = plan(protocol, preset, loaded, methods, splits)
         records = runner.finished(tasks, loaded, store)
@@ -101,7 +110,10 @@ def run(ctx, data, methods, protocol, preset, splits, results, retry_failed, sou
     except KeyboardInterrupt:
         click.echo(f"\nStopped. What was finished is in {results}; run again to go on.", err=True)
         ctx.exit(INTERRUPTED)
-    except (datasets.DataError, EngineError, StoreError) as error:
+    except datasets.DataError as error:
+        click.echo(f"Error: {error}", err=True)
+        ctx.exit(exit_status([error]))
+    except (EngineError, StoreError, report.ResultsError) as error:
         raise click.ClickException(str(error)) from error
     records = {task: records[task] for task in tasks}  # in the order of the table
     _print_results(list(records.values()), [*no_data, *left_out])

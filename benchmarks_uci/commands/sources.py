@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from benchmarks_uci.datasets.sources import Sources
+from benchmarks_uci.datasets import DataCorrupt, DataError, Sources
+
+UNAVAILABLE, CORRUPT = 3, 4  # exit statuses
 
 
 def source_options(command):
@@ -44,3 +47,8 @@ def source_options(command):
         return command(*args, sources=Sources(data_dir, cache_dir, offline, timeout), **kwargs)
 
     return with_sources
+
+
+def exit_status(errors: Iterable[DataError]) -> int:
+    """The exit status of a command that lacks these sets: wrong data weigh more than none."""
+    return CORRUPT if any(isinstance(error, DataCorrupt) for error in errors) else UNAVAILABLE

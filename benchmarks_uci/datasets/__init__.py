@@ -26,9 +26,10 @@ __all__ = [
 def load(name: str, sources: Sources = ANYWHERE) -> Dataset:
     """The set of that name, from the first source that has it.
 
-    These are: the folder, which must have it if one is given; OpenML's cache; the repository's
-    own copy, for the sets in `EMBEDDED`; a download from OpenML. A source that has the set but
-    not its expected rows is an error, not a reason to go on to the next.
+    These are: the folder, which must have it if one is given; the repository's own copy, for the
+    sets in `EMBEDDED`; OpenML's cache; a download from OpenML. The rows are the same wherever
+    they come from. A source that has the set but not its expected rows is an error, not a reason
+    to go on to the next.
 
     Raises
     ------
@@ -42,9 +43,9 @@ def load(name: str, sources: Sources = ANYWHERE) -> Dataset:
     spec = find(name)
     if sources.data_dir is not None:
         return folder.load(spec, sources.data_dir)
+    if name in EMBEDDED:
+        return embedded.load(spec)  # before the cache: nothing there can stop the main job
     cached = openml.read_cache(spec, sources)
     if cached is not None:
         return build(spec, cached)
-    if name in EMBEDDED:
-        return embedded.load(spec)
     return build(spec, openml.download(spec, sources))

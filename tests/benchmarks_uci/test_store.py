@@ -125,6 +125,30 @@ def test_a_failure_with_other_settings_does_not_count(store):
     assert store.find(TASK, **EXPECTED) is None
 
 
+def test_a_known_result_is_taken_where_there_is_no_file_and_kept(store):
+    other = Task("random80", "default", "boston", "marginal", 4)
+    failed = Task("random80", "default", "boston", "marginal", 5)
+    store.write(a_record(TASK, **EXPECTED))
+    known = [
+        a_record(TASK, nll=9.0, **EXPECTED),
+        a_record(other, nll=7.0, **EXPECTED),
+        a_record(failed, status="failed"),
+    ]
+    store = Store(store.folder, known)
+    assert [store.has(task) for task in (TASK, other, failed)] == [True, True, False]
+    assert store.find(TASK, **EXPECTED)["nll"] == 1.5
+    assert store.find(other, **EXPECTED) == known[1]
+    assert store.find(failed, **EXPECTED) is None
+    assert Store(store.folder).records() == [a_record(TASK, **EXPECTED), known[1]]
+
+
+def test_a_known_result_of_something_else_is_an_error_and_not_kept(store):
+    store = Store(store.folder, [a_record(TASK, **{**EXPECTED, "data_hash": "e"})])
+    with pytest.raises(StoreError, match=r"known result of random80.*data_hash is 'e' there"):
+        store.find(TASK, **EXPECTED)
+    assert store.records() == []
+
+
 @pytest.mark.parametrize("function", ["fsync", "replace"])
 def test_a_full_disk_is_told_and_what_was_there_stays(store, monkeypatch, function):
     store.write(a_record(TASK))

@@ -42,6 +42,25 @@ def test_a_second_run_does_only_what_is_missing(invoke, monkeypatch):
     assert "0 fits in" in again.stdout
 
 
+def test_goes_on_from_the_committed_form(invoke, monkeypatch):
+    first = invoke(*QUICK, "--splits", "2")
+    assert invoke("report", "results", "--compact", "committed").exit_code == 0
+    monkeypatch.setattr(runner.tasks, "run_task", None)
+    again = invoke(*QUICK, "--splits", "2", "--results", "new", "--known", "committed")
+    assert table(first) == table(again)
+    assert "2 fits, 0 to do" in again.stderr
+    assert [r["nll"] for r in Store("new").records()] == [
+        r["nll"] for r in Store("results").records()
+    ]
+
+
+def test_known_results_that_are_none_are_told(invoke):
+    Path("committed").mkdir()
+    result = invoke(*QUICK, "--known", "committed")
+    assert result.exit_code == 1
+    assert "the folder 'committed' is empty" in result.stderr
+
+
 def test_all_splits(invoke):
     assert "20 fits, 20 to do" in invoke(*QUICK, "--splits", "all").stderr
 
@@ -72,7 +91,7 @@ def test_a_set_that_cannot_be_had_is_an_error_unless_all_are_asked(invoke, monke
     real = datasets.load
     monkeypatch.setattr(datasets, "load", load)
     result = invoke(*QUICK, "--data", "boston,kin8nm")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "Error: kin8nm: no network." in result.stderr
     result = invoke(*QUICK, "--data", "all", "--splits", "1")
     assert result.exit_code == 0, result.output

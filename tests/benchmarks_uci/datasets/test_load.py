@@ -33,14 +33,10 @@ def openml(monkeypatch):
     return fake
 
 
-def table(name, source):
-    return RawTable((*SETS[name].features, SETS[name].target), _folders.rows(name), source)
-
-
 @pytest.mark.parametrize("name", EMBEDDED)
-def test_embedded_sets_need_no_network(openml, name):
+def test_embedded_sets_need_neither_network_nor_cache(openml, name):
     assert load(name).source.startswith("embedded")
-    assert [call[0] for call in openml.calls] == ["cache"]
+    assert not openml.calls
 
 
 def test_folder_comes_first_and_nothing_else_is_looked_at(openml, tmp_path):
@@ -52,15 +48,15 @@ def test_folder_comes_first_and_nothing_else_is_looked_at(openml, tmp_path):
     assert not openml.calls
 
 
-def test_cache_comes_before_the_embedded_copy(openml):
-    openml.read_cache = lambda spec, sources: table("boston", "the cache")
-    assert load("boston").source == "the cache"
-
-
-def test_wrong_rows_in_the_cache_are_an_error_and_no_reason_to_go_on(openml):
-    openml.read_cache = lambda spec, sources: table("boston", "the cache").keep([*range(12), 13])
-    with pytest.raises(DataCorrupt, match="boston: the cache is not the expected data"):
-        load("boston")
+def test_cache_comes_before_a_download(openml, monkeypatch):
+    spec, values = _folders.made_up(monkeypatch, "yacht")
+    monkeypatch.setitem(SETS, "yacht", spec)
+    openml.read_cache = lambda spec, sources: RawTable(spec.columns, values, "the cache")
+    assert load("yacht").source == "the cache"
+    values[0, 0] += 1
+    with pytest.raises(DataCorrupt, match="the cache is not the expected data"):
+        load("yacht")
+    assert not openml.calls, "wrong rows are no reason to go on"
 
 
 def test_other_sets_are_downloaded_with_the_sources_given(openml):
