@@ -76,7 +76,7 @@ def test_readme_links_to_files_that_exist():
 
 
 def command_lines():
-    """Every `python -m benchmarks_uci ...` of the README and the page, up to the end of its line."""
+    """What follows `python -m benchmarks_uci` on a line of the README or the page."""
     found = re.findall(r"python -m benchmarks_uci *([^`\n]*)", README + BENCHMARK)
     return sorted(set(found))
 
