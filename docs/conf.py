@@ -1,6 +1,14 @@
 """Sphinx configuration; builds without a network: sphinx-build -W docs docs/_build/html."""
 
+import sys
+from pathlib import Path
+
+from sphinx.util.docutils import SphinxDirective
+
 import sk_deltauq
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # tables.py, and benchmarks_uci for it
 
 project = "sk_deltauq"
 author = "The sk_deltauq developers"
@@ -43,5 +51,18 @@ def skip_members_of_scikit_learn(app, what, name, member, skip, options):
     return True if from_sklearn else None  # None: as autodoc would
 
 
+class BenchmarkTable(SphinxDirective):
+    """`.. benchmark-table:: NAME`, one of `TABLES` in `tables.py`."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):
+        from tables import TABLES
+
+        return self.parse_text_to_nodes(TABLES[self.arguments[0]]())
+
+
 def setup(app):
+    app.add_directive("benchmark-table", BenchmarkTable)
     app.connect("autodoc-skip-member", skip_members_of_scikit_learn)

@@ -1,16 +1,26 @@
-"""The README says what is so: its example runs, and what it links to is there."""
+"""The README and the pages say what is so: examples run, and what they name is there."""
 
 import contextlib
 import doctest
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks_uci.__main__ import cli
+from benchmarks_uci.commands import run, sources
+from benchmarks_uci.datasets import EMBEDDED, SETS
+from benchmarks_uci.methods import METHODS
+from benchmarks_uci.protocols import PROTOCOLS
+from benchmarks_uci.report.metrics import METRICS
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+BENCHMARK = (ROOT / "docs" / "benchmark.rst").read_text(encoding="utf-8")
 NUMBER = r"-?\d+\.?\d*(?:e[+-]?\d+)?"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -63,3 +73,79 @@ def test_readme_links_to_files_that_exist():
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)|src=\"([^\"]+)\"", README)
     local = [a or b for a, b in targets if "://" not in (a or b)]
     assert [target for target in local if not (ROOT / target).exists()] == []
+
+
+def command_lines():
+    """What follows `python -m benchmarks_uci` on a line of the README or the page."""
+    found = re.findall(r"python -m benchmarks_uci *([^`\n]*)", README + BENCHMARK)
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize("line", command_lines())
+def test_commands_and_options_that_are_shown_exist(line):
+    words = line.split()
+    name = words[0] if words and not words[0].startswith("-") else "run"
+    options = {o for parameter in cli.commands[name].params for o in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= options | {"--help"}
+
+
+@pytest.mark.parametrize("text", [README, BENCHMARK], ids=["README", "page"])
+def test_options_named_in_the_text_exist(text):
+    options = {o for c in cli.commands.values() for p in c.params for o in p.opts}
+    named = set(re.findall(r"`(--[a-z][a-z-]*)", text))
+    assert named
+    assert named <= options
+
+
+def test_benchmark_page_defines_every_score_and_exit_status():
+    defined = {
+        name
+        for names in re.findall(r"^(``.*``)$", BENCHMARK, re.M)
+        for name in names[2:-2].split("``, ``")
+    }
+    assert defined >= METRICS.keys()
+    assert defined >= PROTOCOLS.keys()
+    statuses = {int(number) for number in re.findall(r"^   \* - (\d+)$", BENCHMARK, re.MULTILINE)}
+    assert statuses == {0, 1, 2, sources.UNAVAILABLE, sources.CORRUPT, run.INTERRUPTED}
+
+
+def test_readme_names_what_the_benchmark_has():
+    section = README.partition("## Benchmark")[2].partition("\n## ")[0]
+    assert [name for name in [*SETS, *PROTOCOLS] if name not in section] == []
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """All tables of the page, made where only the package and its documentation are installed."""
+    code = """
+import sys
+for name in ("click", "openml", "distributed", "ngboost"):
+    sys.modules[name] = None  # from here on, to import it is an ImportError
+sys.path.insert(0, "docs")
+from tables import TABLES
+print("\\0".join(f"{name}\\0{make()}" for name, make in TABLES.items()))
+"""
+    command = [sys.executable, "-X", "utf8", "-c", code]
+    done = subprocess.run(command, capture_output=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    parts = done.stdout.decode("utf-8").split("\0")
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_benchmark_page_shows_every_table(tables):
+    assert sorted(re.findall(r"^\.\. benchmark-table:: (.+)$", BENCHMARK, re.MULTILINE)) == sorted(
+        tables
+    )
+
+
+def test_tables_list_every_set_and_method(tables):
+    for name, spec in SETS.items():
+        row = tables["sets"].partition(f"* - ``{name}``\n")[2].partition("* - ")[0]
+        assert f"- {spec.n_rows:,}\n" in row
+        assert f"- {spec.licence}\n" in row
+        assert ("embedded" in row) == (name in EMBEDDED)
+    for name, method in METHODS.items():
+        assert f"``{name}``\n   {method.title[0].upper()}" in tables["methods"]
+        assert method.description in tables["methods"]
+    paper = tables["preset paper"]
+    assert "``DeltaUQRegressor(hidden_layer_sizes=(50,))``; above 30,000 training rows ``" in paper

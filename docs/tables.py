@@ -1,0 +1,98 @@
+"""Tables of the page on the benchmark, made from its code whenever the documentation is built.
+
+No import here needs more than the package itself and its documentation do.
+"""
+
+from __future__ import annotations
+
+from benchmarks_uci import methods
+from benchmarks_uci.datasets import EMBEDDED, SETS
+from benchmarks_uci.protocols import PROTOCOLS
+
+
+def sets() -> str:
+    """One row a set: its size, its target, where it may come from, its licence."""
+    rows = [
+        (
+            _code(spec.name),
+            f"{spec.n_rows:,}",
+            str(spec.n_features),
+            _code(spec.target),
+            "embedded" if spec.name in EMBEDDED else "",
+            str(spec.openml_id or "none known"),
+            spec.licence,
+        )
+        for spec in SETS.values()
+    ]
+    headers = "set", "rows", "features", "target", "repository", "OpenML id", "licence"
+    return _list_table(headers, rows)
+
+
+def citations() -> str:
+    """A paragraph a set: its title, where it was published, and what to know about it."""
+    entries = []
+    for spec in SETS.values():
+        text = " ".join(filter(None, [f"{spec.title}. {spec.citation}", spec.note]))
+        if spec.duplicate_rows:
+            text += f" {spec.duplicate_rows:,} rows repeat an earlier one."
+        entries.append(f"{_code(spec.name)}\n   {_plain(text)}\n")
+    return "\n".join(entries)
+
+
+def protocols() -> str:
+    """One row a protocol."""
+    return _list_table(
+        ("protocol", "splits"), [(_code(p.name), p.description) for p in PROTOCOLS.values()]
+    )
+
+
+def chosen() -> str:
+    """A paragraph a method: what it is, and how its settings were chosen."""
+    entries = []
+    for method in methods.METHODS.values():
+        text = f"{method.title[0].upper()}{method.title[1:]}. {method.description}"
+        text += f" *How chosen:* {_plain(method.chosen)}"
+        if method.max_rows is not None:
+            text += f" At most {method.max_rows:,} training rows: larger sets are left out."
+        if method.requires:
+            text += f" Left out where {_code(method.requires)} is not installed."
+        entries.append(f"{_code(method.name)}\n   {text}\n")
+    return "\n".join(entries)
+
+
+def settings(preset: str) -> str:
+    """One row a method: the settings that are not the defaults of its estimator."""
+    rows = []
+    for name, text, _ in methods.table(preset):
+        first, *large = text.split("; ")
+        parts = [_code(first)]
+        for other in large:
+            where, call = other.split(" training rows ")
+            parts.append(f"{where} training rows {_code(call)}")
+        rows.append((_code(name), "; ".join(parts)))
+    return _list_table(("method", "settings"), rows)
+
+
+TABLES = {
+    "sets": sets,
+    "citations": citations,
+    "protocols": protocols,
+    "methods": chosen,
+    **{f"preset {name}": lambda name=name: settings(name) for name in methods.PRESETS},
+}
+
+
+def _list_table(headers, rows):
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for row in (headers, *rows):
+        lines += [f"   {' ' if i else '*'} - {cell}".rstrip() for i, cell in enumerate(row)]
+    return "\n".join(lines) + "\n"
+
+
+def _code(text):
+    return f"``{text}``"
+
+
+def _plain(text):
+    """Text without markup of its own, apart from a few characters that would start some."""
+    return text.replace("\\", "\\\\").replace("*", "\\*").replace("`", "\\`").replace("_", "\\_")
