@@ -91,7 +91,6 @@ def test_a_failure_is_kept_and_the_others_go_on(store):
 
 
 def test_a_task_that_twice_runs_out_of_memory_fails_alone(store, caplog, monkeypatch):
-
     monkeypatch.setattr(engines, "processes", lambda jobs: parallel_config(backend="sequential"))
     with caplog.at_level(logging.WARNING):
         list(runner.run(TASKS, DATASETS, store, run_task=_runs.needs_too_much_memory))
@@ -99,6 +98,9 @@ def test_a_task_that_twice_runs_out_of_memory_fails_alone(store, caplog, monkeyp
     assert list(found) == sorted(TASKS)
     failed = [found.pop(task) for task in TASKS if task.split == 1]
     assert [r["error"] for r in failed] == [runner.DIED] * 2
+    assert all({*record} == {*run_task(TASKS[0], DATASETS["small"])} for record in failed)
+    # It is not run once more, unless that is asked for: it may bring the machine down.
+    assert list(runner.finished(TASKS, DATASETS, store)) == TASKS
     assert without_seconds(found.values()) == undisturbed(found)
     assert "one by one" in caplog.text
 

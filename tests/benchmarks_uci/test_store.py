@@ -120,9 +120,16 @@ def test_results_of_something_else_are_an_error_and_kept(store, there, here, exp
     assert store.records() == [record]
 
 
-def test_a_failure_with_other_settings_does_not_count(store):
-    store.write(a_record(TASK, status="failed", settings_id="xyz"))
-    assert store.find(TASK, **EXPECTED) is None
+@pytest.mark.parametrize(
+    "there",
+    [
+        {"settings_id": "xyz", "settings": {"width": 50}},
+        {"settings_id": None, "settings": None, "split_hash": None},
+    ],
+)
+def test_a_failure_with_other_settings_does_not_count(store, there):
+    store.write(a_record(TASK, status="failed", **there))
+    assert store.find(TASK, **EXPECTED, settings={"width": 100}) is None
 
 
 def test_a_known_result_is_taken_where_there_is_no_file_and_kept(store):
