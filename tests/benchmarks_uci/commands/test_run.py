@@ -1,3 +1,4 @@
+import io
 import os
 import re
 import signal
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks_uci import datasets, runner
+from benchmarks_uci.commands.run import _with_progress
 from benchmarks_uci.store import Store
+from benchmarks_uci.tasks import Task
 from tests.benchmarks_uci import _runs
 from tests.benchmarks_uci._runs import without_seconds
 
@@ -59,6 +62,17 @@ def test_known_results_that_are_none_are_told(invoke):
     result = invoke(*QUICK, "--known", "committed")
     assert result.exit_code == 1
     assert "the folder 'committed' is empty" in result.stderr
+
+
+def test_a_terminal_gets_a_bar_with_the_time_left(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    records = [_runs.a_record(Task("random80", "default", "boston", "mlp", i)) for i in range(2)]
+    assert list(_with_progress(iter(records), 2)) == records
+    assert re.search(r"fits: 100%.* 2/2 \[\d\d:\d\d<\d\d:\d\d", sys.stderr.getvalue())
 
 
 def test_all_splits(invoke):
