@@ -44,9 +44,9 @@ def comparisons(records: list[dict]) -> list[str]:
         over = "" if p_value is None else f", p = {p_value:.3f} over the sets (Wilcoxon)"
         lines.append(
             f"`{OURS}` against `{method}`: lower NLL on "
-            f"{sum(one.mean > 0 for one in of_method)} of {len(of_method)} sets{over}; by the corrected paired t-test at 0.05, better on "
-            f"{sum(mean > 0 for mean in clear)} and worse on "
-            f"{sum(mean < 0 for mean in clear)}."
+            f"{sum(one.mean > 0 for one in of_method)} of {len(of_method)} sets{over}; by the "
+            f"corrected paired t-test at 0.05, better on {sum(mean > 0 for mean in clear)} "
+            f"and worse on {sum(mean < 0 for mean in clear)}."
         )
     return lines
 
