@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import threading
 import time
@@ -61,7 +62,7 @@ def dask(scheduler: str | None) -> Iterator[None]:
     except (OSError, ValueError) as error:
         raise EngineError(f"no Dask scheduler answers at {scheduler!r}: {error}.") from error
     with client:
-        _check_workers(client, scheduler)
+        check_workers(client, scheduler)
         try:
             with parallel_config(backend=Backend(client=client)):
                 yield
@@ -71,7 +72,8 @@ def dask(scheduler: str | None) -> Iterator[None]:
             ) from error
 
 
-def _check_workers(client, scheduler):
+def check_workers(client, scheduler: str) -> None:
+    """Fail, with what to do, unless there are workers and each can run tasks."""
     with contextlib.suppress(TimeoutError):
         client.wait_for_workers(1, timeout=SECONDS)
     threads = client.nthreads()
@@ -83,3 +85,10 @@ def _check_workers(client, scheduler):
             f"each Dask worker must have one thread, and {', '.join(many)} has more: start the "
             f"workers with --nthreads 1, and --nworkers for more of them."
         )
+    try:
+        client.run(importlib.import_module, "benchmarks_uci.tasks")
+    except ImportError as error:
+        raise EngineError(
+            f"the workers of the Dask scheduler at {scheduler!r} cannot import the benchmark "
+            f"({error}): start them from a checkout of this version, with what it needs installed."
+        ) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict
 
 from joblib import Parallel, delayed, parallel_config
 
@@ -98,7 +97,7 @@ def run(
                     "A process died (%s); trying again, one by one.", _first_line(error)
                 )
                 for task in begun:
-                    record = _alone(call(task)) or _died(task, datasets[task.data])
+                    record = _alone(call(task)) or tasks.failure(task, datasets[task.data], DIED)
                     store.write(record)
                     yield record
 
@@ -137,21 +136,6 @@ def _alone(call) -> dict | None:
     except engines.WORKER_DIED:
         return None
     return record
-
-
-def _died(task, dataset):
-    """The record of a task that killed its process."""
-    return {
-        **asdict(task),
-        "status": "failed",
-        "error": DIED,
-        "n_features": dataset.X.shape[1],
-        "warnings": [],
-        "data_hash": dataset.content_hash,
-        "source": dataset.source,
-        "versions": tasks.versions(),
-        "machine": tasks.machine(),
-    }
 
 
 def _first_line(error):

@@ -1,4 +1,4 @@
-"""Scores of a fitted estimator on test rows."""
+"""Scores of predictions for test rows."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ NAMES = (
 )
 
 
-def score(model, X, y) -> dict:
+def score(y, mean, std, dist) -> dict:
     """All scores, in the units of `y`: the `NAMES`, and `quantile_frequencies`, a list.
 
-    `nll`, `rmse` and `std_error_correlation` are those of `predict(X, return_std=True)`: the
-    likelihood is that of a Gaussian, as in the paper. The others are of the predictive
-    distribution itself: its likelihood (`density_nll`), CRPS, the part of the rows in the central
-    90 % interval and its mean width, and how often its quantiles hold.
+    `nll`, `rmse` and `std_error_correlation` are those of `mean` and `std`, which are what
+    `predict(X, return_std=True)` gives: the likelihood is that of a Gaussian, as in the paper.
+    The others are of the predictive distribution itself: its likelihood (`density_nll`), CRPS,
+    the part of the rows in the central 90 % interval and its mean width, and how often its
+    quantiles hold.
     """
-    mean, std = model.predict(X, return_std=True)
-    dist = model.predict_dist(X)
     lower, upper = dist.interval(COVERAGE).T
     return {
         "nll": metrics.gaussian_nll(y, mean, std),

@@ -175,6 +175,7 @@ def _differences(record: dict, expected: dict):
         if here == value:
             continue
         if name == "settings":
+            here = here or {}  # it failed before they were known
             for key in sorted(here.keys() | value.keys()):
                 there = [repr(s[key]) if key in s else "nothing" for s in (here, value)]
                 if there[0] != there[1]:

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from sklearn.base import BaseEstimator
 
 import sk_deltauq
 from benchmarks_uci import methods, scores
@@ -111,8 +112,11 @@ def run_task(task: Task, dataset: Dataset) -> dict:
     return record
 
 
-def _make(task, split: Split):
-    return methods.make(task.method, task.preset, n_rows=len(split.train), random_state=task.split)
+def failure(task: Task, dataset: Dataset, error: str) -> dict:
+    """The record of a task that could not be run to its end, as `run_task` would give it."""
+    record = _blank(task, dataset)
+    _prepare(record, task, dataset)
+    return {**record, "error": error}
 
 
 def _blank(task, dataset):
@@ -137,8 +141,8 @@ def _blank(task, dataset):
     }
 
 
-def _fill(record, task, dataset):
-    """Run the task, and put into the record what is known at each step."""
+def _prepare(record, task, dataset) -> tuple[Split, BaseEstimator]:
+    """The rows and the estimator of a task; the record gets what is known of them."""
     split = PROTOCOLS[task.protocol].splits(dataset)[task.split]
     record.update(
         split_name=split.name,
@@ -146,16 +150,24 @@ def _fill(record, task, dataset):
         n_test=len(split.test),
         split_hash=split_hash(split, dataset),
     )
-    model = _make(task, split)
+    model = methods.make(task.method, task.preset, len(split.train), random_state=task.split)
     settings = methods.settings(model)
     record.update(settings=settings, settings_id=settings_id(settings))
+    return split, model
+
+
+def _fill(record, task, dataset):
+    """Run the task, and put into the record what is known at each step."""
+    split, model = _prepare(record, task, dataset)
+    X, y = dataset.X[split.test], dataset.y[split.test]
     _warm_up(task.method, model)
     start = time.perf_counter()
     model.fit(dataset.X[split.train], dataset.y[split.train])
     fitted = time.perf_counter()
-    found = scores.score(model, dataset.X[split.test], dataset.y[split.test])
+    mean, std = model.predict(X, return_std=True)
     predicted = time.perf_counter()
     record.update(fit_seconds=fitted - start, predict_seconds=predicted - fitted)
+    found = scores.score(y, mean, std, model.predict_dist(X))
     wrong = {name: found[name] for name in scores.NAMES if not math.isfinite(found[name])}
     if wrong:
         # Not kept as numbers: JSON has none for them.

@@ -100,6 +100,8 @@ def run(
     """
     if (where["engine"] == "dask") != bool(where["scheduler"]):
         raise click.UsageError("--engine dask and --scheduler ADDRESS go together.")
+    if where["scheduler"] and ctx.get_parameter_source("jobs").name == "COMMANDLINE":
+        raise click.UsageError("--jobs is of --engine processes: a Dask cluster has its workers.")
     start = time.perf_counter()
     try:
         store = Store(results, report.read(known) if known else ())

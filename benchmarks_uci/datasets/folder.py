@@ -33,7 +33,15 @@ _MANIFEST_KEYS = {
 
 def load(spec: Spec, folder: Path) -> Dataset:
     """The set from the folder, which must hold it."""
-    folder = Path(folder)
+    try:
+        return _load(spec, Path(folder))
+    except OSError as error:
+        raise DataUnavailable(
+            f"{spec.name}: the data folder {folder} cannot be looked into ({error})."
+        ) from error
+
+
+def _load(spec, folder):
     if not folder.is_dir():
         what = "is a file, not a folder" if folder.exists() else "does not exist"
         raise DataUnavailable(

@@ -11,7 +11,7 @@ from benchmarks_uci.report.metrics import METRICS
 from benchmarks_uci.report.reference import AVERAGE_RANK, Published, published
 from benchmarks_uci.report.tables import Table
 
-BASELINES = ("mcdropout", "deepensemble", "bnn", "pbp")
+BASELINES = ("mcdropout", "deepensemble", "bnn", "pbp", "ngboost")
 MARGIN = 0.1  # nats
 WANTED = 7  # of the nine sets
 

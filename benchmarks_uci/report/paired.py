@@ -48,7 +48,10 @@ class Difference:
 
 
 def differences(records: list[dict], metric: str = "nll") -> list[Difference]:
-    """Every other method against Delta-UQ, on every set where both have done a split."""
+    """Every other method against Delta-UQ, on every set where both have done a split.
+
+    The score must have a better side, a `loss`.
+    """
     protocol, _ = the_run(records)
     groups = grouped(records, "data", "method")
     found = []
@@ -93,11 +96,12 @@ def paired_table(records: list[dict], metric: str = "nll") -> Table:
     """Sets by methods: mean difference to Delta-UQ ± standard error, and its p-value.
 
     The last rows count the sets on either side and, for scores without units, test over the sets.
+    There are no rows for a score that has no better side.
     """
     protocol, preset = the_run(records)
     shown = METRICS[metric]
-    title = f"{shown.title} minus that of {OURS}, {protocol}, preset {preset}"
-    found = differences(records, metric)
+    title = f"{shown.title}, worse than that of {OURS} by, {protocol}, preset {preset}"
+    found = differences(records, metric) if shown.loss else []
     if not found:
         return Table(title, ["data"], [])
     compared = list(dict.fromkeys(one.method for one in found))
@@ -130,7 +134,7 @@ def explanation(protocol: str) -> str:
 
 
 def _difference(others: list[dict], ours: list[dict], metric: str, random: bool):
-    loss = METRICS[metric].loss or float
+    loss = METRICS[metric].loss
     ours_by_split = {r["split"]: r for r in ours if _has(r, metric)}
     pairs = [
         (record, ours_by_split[record["split"]])

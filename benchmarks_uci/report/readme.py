@@ -38,15 +38,15 @@ def comparisons(records: list[dict]) -> list[str]:
     found = differences(records)
     lines = []
     for method in dict.fromkeys(one.method for one in found):
-        means = [one.mean for one in found if one.method == method]
-        better = [one for one in found if one.method == method and (one.p_value or 1) < 0.05]
+        of_method = [one for one in found if one.method == method]
+        clear = [one.mean for one in of_method if one.p_value is not None and one.p_value < 0.05]
         p_value = over_sets(found, method)
         over = "" if p_value is None else f", p = {p_value:.3f} over the sets (Wilcoxon)"
         lines.append(
-            f"`{OURS}` against `{method}`: lower NLL on {sum(mean > 0 for mean in means)} of "
-            f"{len(means)} sets{over}; by the corrected paired t-test at 0.05, better on "
-            f"{sum(one.mean > 0 for one in better)} and worse on "
-            f"{sum(one.mean < 0 for one in better)}."
+            f"`{OURS}` against `{method}`: lower NLL on "
+            f"{sum(one.mean > 0 for one in of_method)} of {len(of_method)} sets{over}; by the "
+            f"corrected paired t-test at 0.05, better on {sum(mean > 0 for mean in clear)} "
+            f"and worse on {sum(mean < 0 for mean in clear)}."
         )
     return lines
 

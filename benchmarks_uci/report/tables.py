@@ -16,6 +16,8 @@ from benchmarks_uci.report.reference import AVERAGE_RANK, beside
 
 FORMATS = ("plain", "markdown", "html")
 TABULATE_FORMATS = {"plain": "simple", "markdown": "pipe", "html": "unsafehtml"}
+# What Markdown would read: not an underscore inside a name, nor a bracket that begins no link.
+MARKDOWN = re.compile(r"[\\|*<&`]|(?<![^\W_])_|_(?![^\W_])|(?<=\])[(\[:]")
 RANK, SECONDS = "average rank", "fit seconds, all sets"
 SUMMARY = ("nll", "rmse", "crps", "coverage", "width", "fit_seconds")
 
@@ -150,4 +152,4 @@ def _figure(value: float | None) -> str:
 
 def escape_markdown(text: str) -> str:
     """Text as it is, whatever stands in it, on one line."""
-    return re.sub(r"([\\|*<])", r"\\\1", " ".join(text.split()))
+    return MARKDOWN.sub(r"\\\g<0>", " ".join(text.split()))

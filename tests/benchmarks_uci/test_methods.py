@@ -21,7 +21,7 @@ from sk_deltauq import DeltaUQRegressor, baselines
 DEFAULTS = {
     "deltauq": lambda: DeltaUQRegressor(),
     "deltauq-5": lambda: DeltaUQRegressor(n_members=5),
-    "mcdropout": lambda: baselines.MCDropoutRegressor(),
+    "mcdropout": lambda: baselines.MCDropoutRegressor(dropout="auto"),
     "deepensemble": lambda: baselines.DeepEnsembleRegressor(),
     "bnn": lambda: baselines.VariationalBNNRegressor(),
     "anchorensemble": lambda: baselines.AnchorEnsembleRegressor(n_members=5),

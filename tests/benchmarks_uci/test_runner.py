@@ -91,7 +91,6 @@ def test_a_failure_is_kept_and_the_others_go_on(store):
 
 
 def test_a_task_that_twice_runs_out_of_memory_fails_alone(store, caplog, monkeypatch):
-
     monkeypatch.setattr(engines, "processes", lambda jobs: parallel_config(backend="sequential"))
     with caplog.at_level(logging.WARNING):
         list(runner.run(TASKS, DATASETS, store, run_task=_runs.needs_too_much_memory))
@@ -99,17 +98,22 @@ def test_a_task_that_twice_runs_out_of_memory_fails_alone(store, caplog, monkeyp
     assert list(found) == sorted(TASKS)
     failed = [found.pop(task) for task in TASKS if task.split == 1]
     assert [r["error"] for r in failed] == [runner.DIED] * 2
+    assert all({*record} == {*run_task(TASKS[0], DATASETS["small"])} for record in failed)
+    # It is not run once more, unless that is asked for: it may bring the machine down.
+    assert list(runner.finished(TASKS, DATASETS, store)) == TASKS
     assert without_seconds(found.values()) == undisturbed(found)
     assert "one by one" in caplog.text
 
 
-def test_tasks_of_a_process_that_was_killed_run_again(store, tmp_path):
+def test_a_task_of_a_process_that_was_killed_runs_again(store, tmp_path):
     mark = tmp_path / "killed"
     datasets = {"small": toy_dataset(40, name="small", source=str(mark))}
-    list(runner.run(TASKS[:2], datasets, store, jobs=2, run_task=_runs.kills_its_process_once))
+    # One alone: each process that gets a task takes seconds to import what it needs.
+    list(runner.run(TASKS[:1], datasets, store, jobs=2, run_task=_runs.kills_its_process_once))
     assert mark.exists()
-    expected = [run_task(task, datasets["small"]) for task in TASKS[:2]]
-    assert without_seconds(store.records()) == without_seconds(expected)
+    assert without_seconds(store.records()) == without_seconds(
+        [run_task(TASKS[0], datasets["small"])]
+    )
 
 
 @contextlib.contextmanager
@@ -133,9 +137,9 @@ def scheduler(tmp_path):
         yield json.loads(file.read_text())["address"], file
 
 
-def a_worker(file, n_threads=1):
+def a_worker(file):
     command = ("-m", "distributed.cli.dask_worker", "--no-dashboard", "--no-nanny")
-    return a_process(*command, "--nthreads", str(n_threads), "--scheduler-file", str(file))
+    return a_process(*command, "--nthreads", "1", "--scheduler-file", str(file))
 
 
 def kill_when(condition, process):
@@ -163,6 +167,42 @@ def test_dask_cluster_that_loses_a_worker_gives_the_undisturbed_results(schedule
         assert first.wait(10) == -signal.SIGKILL
         assert len(client.nthreads()) == 1
     assert without_seconds(records) == without_seconds(store.records()) == undisturbed(tasks)
+
+
+class Client:
+    """As far as the workers of a cluster are asked for."""
+
+    def __init__(self, n_threads, lacks=()):
+        self.n_threads, self.lacks = n_threads, lacks
+
+    def wait_for_workers(self, n_workers, timeout):
+        if not self.n_threads:
+            raise TimeoutError
+
+    def nthreads(self):
+        return self.n_threads
+
+    def run(self, function, name):
+        if self.lacks:
+            raise ModuleNotFoundError(f"No module named {self.lacks!r}")
+        return {address: function(name) for address in self.n_threads}
+
+
+@pytest.mark.parametrize(
+    ("client", "expected"),
+    [
+        (Client({}), "'tcp://x:1' has no workers"),
+        (Client({"a": 1, "b": 2, "c": 4}), "one thread, and b, c has more: .* --nthreads 1"),
+        (Client({"a": 1}, "benchmarks_uci"), "No module named 'benchmarks_uci'.*from a checkout"),
+    ],
+)
+def test_workers_that_cannot_run_the_tasks_are_told(client, expected):
+    with pytest.raises(EngineError, match=expected):
+        engines.check_workers(client, "tcp://x:1")
+
+
+def test_workers_of_one_thread_will_do():
+    engines.check_workers(Client({"a": 1, "b": 1}), "tcp://x:1")
 
 
 def test_a_task_that_dask_gives_up_is_told(monkeypatch):

@@ -12,24 +12,15 @@ def y():
     return 5 + 2 * np.random.default_rng(0).standard_normal(400)
 
 
-class Fixed:
-    """A fitted model that answers with given means and stds, one component a row of them."""
-
-    def __init__(self, means, stds):
-        self.dist = NormalMixture(means, stds)
-
-    def predict(self, X, return_std=False):
-        return (self.dist.mean, self.dist.std) if return_std else self.dist.mean
-
-    def predict_dist(self, X):
-        return self.dist
+def scores_of(dist, y):
+    return score(y, dist.mean, dist.std, dist)
 
 
 def test_scores_of_one_normal_are_those_of_scipy(y):
     model = MarginalGaussian().fit(None, y[:200])
     X, y = np.zeros((200, 1)), y[200:]
     normal = stats.norm(model.mean_, model.noise_std_)
-    found = score(model, X, y)
+    found = scores_of(model.predict_dist(X), y)
     lower, upper = normal.interval(0.9)
     samples = normal.rvs((2, 400_000), random_state=0)
     crps = np.mean([np.abs(samples[0] - value).mean() for value in y])
@@ -47,7 +38,7 @@ def test_scores_of_one_normal_are_those_of_scipy(y):
 
 
 def test_scores_are_plain_numbers(y):
-    found = score(MarginalGaussian().fit(None, y), np.zeros((400, 1)), y)
+    found = scores_of(MarginalGaussian().fit(None, y).predict_dist(np.zeros((400, 1))), y)
     assert [*found] == [*NAMES, "quantile_frequencies"]
     assert all(type(found[name]) is float for name in NAMES)
     assert [type(value) for value in found["quantile_frequencies"]] == [float] * 19
@@ -55,7 +46,7 @@ def test_scores_are_plain_numbers(y):
 
 def test_two_likelihoods_differ_for_a_mixture(y):
     means = np.stack([np.full(400, 3.0), np.full(400, 7.0)])
-    found = score(Fixed(means, np.ones_like(means)), None, y)
+    found = scores_of(NormalMixture(means, np.ones_like(means)), y)
     density = (stats.norm.pdf(y, 3, 1) + stats.norm.pdf(y, 7, 1)) / 2
     # Variance 1 of the noise and 4 of the means
     assert found["nll"] == pytest.approx(-stats.norm.logpdf(y, 5, np.sqrt(5)).mean())
@@ -65,8 +56,8 @@ def test_two_likelihoods_differ_for_a_mixture(y):
 def test_units_of_the_target_shift_and_scale_the_scores(y):
     rng = np.random.default_rng(1)
     means, stds = rng.normal(5, 1, (3, 400)), rng.uniform(1, 3, (3, 400))
-    one = score(Fixed(means, stds), None, y)
-    other = score(Fixed(10 * means, 10 * stds), None, 10 * y)
+    one = scores_of(NormalMixture(means, stds), y)
+    other = scores_of(NormalMixture(10 * means, 10 * stds), 10 * y)
     for name in ("nll", "density_nll"):
         assert other[name] == pytest.approx(one[name] + np.log(10))
     for name in ("rmse", "crps", "width"):

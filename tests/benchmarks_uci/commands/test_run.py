@@ -38,7 +38,7 @@ def test_prints_a_table_and_keeps_the_results(invoke, command):
 
 def test_a_second_run_does_only_what_is_missing(invoke, monkeypatch):
     first = invoke(*QUICK, "--splits", "2")
-    monkeypatch.setattr(runner.tasks, "run_task", None)
+    monkeypatch.setitem(runner.run.__kwdefaults__, "run_task", None)
     again = invoke(*QUICK, "--splits", "2")
     assert table(first) == table(again)
     assert "2 fits, 0 to do" in again.stderr
@@ -48,7 +48,7 @@ def test_a_second_run_does_only_what_is_missing(invoke, monkeypatch):
 def test_goes_on_from_the_committed_form(invoke, monkeypatch):
     first = invoke(*QUICK, "--splits", "2")
     assert invoke("report", "results", "--compact", "committed").exit_code == 0
-    monkeypatch.setattr(runner.tasks, "run_task", None)
+    monkeypatch.setitem(runner.run.__kwdefaults__, "run_task", None)
     again = invoke(*QUICK, "--splits", "2", "--results", "new", "--known", "committed")
     assert table(first) == table(again)
     assert "2 fits, 0 to do" in again.stderr
@@ -88,6 +88,7 @@ def test_all_splits(invoke):
         (("--protocol", "random90"), "'random80', 'hl90'"),
         (("--engine", "dask"), "go together"),
         (("--scheduler", "tcp://127.0.0.1:1"), "go together"),
+        (("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"), "--jobs is of"),
     ],
 )
 def test_wrong_options_are_told(invoke, args, expected):

@@ -5,7 +5,8 @@ from unittest import mock
 
 import pytest
 
-from benchmarks_uci.datasets import SETS, openml, openml_cache, openml_session
+from benchmarks_uci.datasets import SETS, Sources, openml, openml_cache, openml_session
+from benchmarks_uci.datasets.openml_cache import Entry
 from tests.benchmarks_uci.datasets import _folders
 from tests.benchmarks_uci.datasets.openml_server import ServedSet, Server
 
@@ -49,6 +50,20 @@ def server(openml_client, loopback_only, monkeypatch):
         monkeypatch.setattr(openml_session, "TRIES", 1)
         monkeypatch.setattr(openml, "_silent_since", {})
         yield server
+
+
+@pytest.fixture
+def sources(tmp_path):
+    return Sources(cache_dir=tmp_path / "cache", timeout=5)
+
+
+@pytest.fixture
+def cached(server, sources):
+    """The entry of Boston in a filled cache, whose server is gone."""
+    openml.download(SETS["boston"], sources)
+    server.close()
+    server.asked.clear()
+    return Entry.of(sources.cache_dir, 531)
 
 
 def served(name, nominal=(), **changes):

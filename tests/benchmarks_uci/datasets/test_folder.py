@@ -1,4 +1,5 @@
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,17 @@ def assert_is_boston(dataset, values, path):
     assert np.array_equal(dataset.y, values[:, 13])
     assert dataset.in_original_order
     assert dataset.source == f"file {path}"
+
+
+@pytest.mark.parametrize("function", ["is_dir", "exists", "iterdir"])
+def test_a_folder_that_may_not_be_looked_into_is_told(tmp_path, monkeypatch, function):
+    # Not by its permissions: the user who runs the tests may be root.
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, function, refuse)
+    with pytest.raises(DataUnavailable, match=r"yacht: the data folder .*Permission denied"):
+        folder.load(SETS["yacht"], tmp_path)
 
 
 def test_manifest(tmp_path, values, content):

@@ -91,6 +91,20 @@ def test_text_of_records_cannot_break_the_page():
     assert markdown.page(blocks) == "# \\<h>\n\na \\<script> \\| b\n\n- \\*x\\* \\<y>\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`x` &lt;", r"\`x\` \&lt;"),
+        ("__init__ and _y_", r"\_\_init\_\_ and \_y\_"),
+        ("learning_rate_init=[1, 2]", "learning_rate_init=[1, 2]"),
+        ("[here](x) [a][b]", r"[here]\(x) [a]\[b]"),
+        ("a\\b", r"a\\b"),
+    ],
+)
+def test_markdown_shows_text_as_it_is(text, expected):
+    assert markdown.page([Text(text)]) == f"{expected}\n"
+
+
 @pytest.mark.parametrize("page", [markdown.page, html.page])
 def test_unknown_block_is_an_error(page):
     with pytest.raises(TypeError, match="no such block: 3"):

@@ -131,6 +131,18 @@ def test_units_of_targets_are_not_compared_between_sets():
     assert [row[0] for row in paired_table(records(), "rmse").rows][-1].startswith("sets where")
 
 
+@pytest.mark.parametrize("metric", ["width", "fit_seconds"])
+def test_score_without_a_better_side_is_not_compared(metric):
+    assert paired_table(records(), metric).rows == []
+
+
+def test_sign_is_that_of_the_loss():
+    found = [record(std_error_correlation=0.5), record(method="pbp", std_error_correlation=0.25)]
+    table = paired_table(found, "std_error_correlation")
+    assert table.title.startswith("std-error correlation, worse than that of deltauq by")
+    assert table.rows[0] == ["boston", "+0.25"]
+
+
 def test_without_delta_uq_there_is_nothing_to_compare():
     assert paired_table(records(methods=("pbp", "bnn"))).rows == []
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from benchmarks_uci.report import plots
+from benchmarks_uci import scores
+from benchmarks_uci.report import metrics, plots
 from tests.benchmarks_uci.report._helpers import failed, record, records
 
 pytest.importorskip("matplotlib")
@@ -25,6 +26,12 @@ def test_calibration_plot_shows_the_mean_of_the_splits():
     np.testing.assert_array_equal(diagonal.get_xdata(), diagonal.get_ydata())
     [legend] = figure.legends
     assert [text.get_text() for text in legend.texts] == ["deltauq", "pbp"]
+
+
+def test_levels_and_coverage_are_those_that_were_scored():
+    # Written twice, as reading results does without the package.
+    np.testing.assert_array_equal(plots.LEVELS, scores.LEVELS)
+    assert metrics.COVERAGE == scores.COVERAGE
 
 
 def test_panels_without_a_set_are_off():

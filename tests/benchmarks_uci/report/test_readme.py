@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks_uci.report import ResultsError, readme, write_compact
-from tests.benchmarks_uci.report._helpers import records
+from tests.benchmarks_uci.report._helpers import record, records
 
 TEXT = f"# Title\n\n{readme.BEGIN}\nstale\n{readme.END}\n\nThe rest.\n"
 
@@ -51,6 +51,15 @@ def test_comparisons_count_both_sides():
         "`deltauq` against `pbp`: lower NLL on 3 of 3 sets, p = 0.250 over the sets (Wilcoxon); "
         "by the corrected paired t-test at 0.05, better on 3 and worse on 0."
     ]
+
+
+def test_difference_that_is_the_same_on_every_split_is_no_chance():
+    found = [
+        *(record(split=i) for i in range(3)),
+        *(record(method="pbp", split=i, nll=2.0) for i in range(3)),
+    ]
+    [line] = readme.comparisons(found)
+    assert line.endswith("better on 1 and worse on 0.")  # p is 0
 
 
 @pytest.mark.parametrize(
