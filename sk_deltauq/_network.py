@@ -11,13 +11,15 @@ import numpy as np
 import torch
 
 from sk_deltauq._base import BaseUQ, FitData, FitPlan
+from sk_deltauq._folds import number_of_folds
 from sk_deltauq._random import Stream, numpy_rng, torch_generators, torch_seeded
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._skorch.net import StackedNet
 from sk_deltauq._skorch.rows import Batches
-from sk_deltauq._skorch.training import Training, number_of_folds
+from sk_deltauq._skorch.training import Training
 from sk_deltauq._torch.embeddings import EMBEDDINGS
 from sk_deltauq._torch.networks import ACTIVATIONS
+from sk_deltauq._validation import layer_sizes
 
 
 class NetworkUQ(BaseUQ):
@@ -85,11 +87,12 @@ class NetworkUQ(BaseUQ):
     def _training(self, data: FitData, plan: FitPlan) -> Training:
         """The training settings for this data."""
         n_folds = number_of_folds(
-            False if plan.partial else self.early_stopping,
+            self.early_stopping,
             len(data.X),
             self.n_members,
             self.validation_fraction,
             n_classes=0 if data.labels is None else len(np.unique(data.labels)),
+            partial=plan.partial,
         )
         return Training(
             n_members=self.n_members,
@@ -117,7 +120,6 @@ class NetworkUQ(BaseUQ):
                 "module must be a factory, called as module(in_features, out_features), got an "
                 f"instance of {type(self.module).__name__}. Pass a class or a function."
             )
-        refuse_early_stopping_in_parts(self.early_stopping, plan)
         training = self._training(data, plan)
         make_net = self._resumed_net if plan.resume else self._new_net
         return training, make_net(data, training, plan)
@@ -164,9 +166,8 @@ class NetworkUQ(BaseUQ):
         self._architecture_ = now
         net = copy.deepcopy(self.net_)
         if not plan.partial:
-            head = self._make_head(
-                self.n_members
-            )  # with today's parameters, and the weights it had
+            # A head with today's parameters, and the weights it had.
+            head = self._make_head(self.n_members)
             head.load_state_dict(net.criterion_.state_dict())
             return training.new_net(net.module_, head, len(data.x))
         net.criterion_.nll_beta = getattr(self, "nll_beta", None)
@@ -193,26 +194,6 @@ class NetworkUQ(BaseUQ):
     def _prediction_device(self):
         # Not `self.device`: a model from a GPU, unpickled where there is none, is on the CPU.
         return self.net_.device
-
-
-def layer_sizes(sizes) -> tuple[int, ...]:
-    """`hidden_layer_sizes` as a tuple of positive ints."""
-    sizes = np.atleast_1d(np.asarray(sizes))
-    if sizes.ndim != 1 or (len(sizes) and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
-        raise ValueError(
-            "hidden_layer_sizes must be a positive int or a sequence of them, got "
-            f"{sizes.tolist()}."
-        )
-    return tuple(int(size) for size in sizes)
-
-
-def refuse_early_stopping_in_parts(early_stopping, plan: FitPlan) -> None:
-    """Refuse to stop `partial_fit` early."""
-    if plan.partial and early_stopping not in (False, "auto"):
-        raise ValueError(
-            "partial_fit does not support early_stopping=True: one call has no later epochs "
-            "to compare with. Use early_stopping='auto' or False."
-        )
 
 
 def _one_or_all_members(scores):

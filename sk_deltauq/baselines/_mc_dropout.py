@@ -9,12 +9,13 @@ from numbers import Integral, Real
 import numpy as np
 
 from sk_deltauq._heads import CategoricalUQ, GaussianUQ
-from sk_deltauq._network import NetworkUQ, layer_sizes
+from sk_deltauq._network import NetworkUQ
 from sk_deltauq._random import Stream, torch_generators
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._skorch.rows import MaskedBatches
 from sk_deltauq._torch.layers import dropout_masks
 from sk_deltauq._torch.networks import DropoutMLP
+from sk_deltauq._validation import layer_sizes
 
 # What "auto" chooses from: the grid of the paper's own experiments on the UCI sets.
 _RATES = (0.005, 0.01, 0.05, 0.1)

@@ -6,11 +6,12 @@ from functools import partial
 from numbers import Integral, Real
 
 from sk_deltauq._heads import CategoricalUQ, GaussianUQ
-from sk_deltauq._network import NetworkUQ, layer_sizes
+from sk_deltauq._network import NetworkUQ
 from sk_deltauq._random import Stream, torch_generators
 from sk_deltauq._sklearn import Interval
 from sk_deltauq._skorch.variational import NoisyBatches, VariationalNet
 from sk_deltauq._torch.bayesian import BayesianMLP, weight_noise
+from sk_deltauq._validation import layer_sizes
 
 
 class _VariationalBNN(NetworkUQ):
