@@ -22,16 +22,18 @@ class _VariationalBNN(NetworkUQ):
         "kl_weight": [Interval(Real, 0, None, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
     }
-    # The posterior is that of our own layers' weights, and a user's module has none of those.
-    module = None
-    # The prior is the penalty on the weights.
-    alpha = 0.0
     _net_class = VariationalNet
 
     def _batches(self):
         n_outputs = self._make_head(self.n_members).n_network_outputs
         n_units = sum(layer_sizes(self.hidden_layer_sizes)) + n_outputs
         return partial(NoisyBatches, n_units=n_units)
+
+    def _penalty(self):
+        return 0.0  # the prior is the penalty on the weights
+
+    def _architecture(self):
+        return {**super()._architecture(), "prior_std": self.prior_std}
 
     def _make_module(self, n_features, n_outputs, generators):
         return BayesianMLP(
@@ -201,11 +203,7 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
         **GaussianUQ._parameter_constraints,
         **_VariationalBNN._parameter_constraints,
     }
-    del _parameter_constraints["alpha"], _parameter_constraints["module"]
-    del _parameter_constraints["nll_beta"]
-    _architecture_params = (*GaussianUQ._architecture_params, "prior_std")
-    # With rows weighted by their variance the loss would be no bound on the evidence.
-    nll_beta = 0.0
+    del _parameter_constraints["alpha"], _parameter_constraints["nll_beta"]
     _ddof = 0
 
     def __init__(
@@ -252,6 +250,9 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+
+    def _nll_beta(self):
+        return 0.0  # with rows weighted by their variance the loss would be no bound
 
 
 class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
@@ -397,8 +398,7 @@ class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
         **CategoricalUQ._parameter_constraints,
         **_VariationalBNN._parameter_constraints,
     }
-    del _parameter_constraints["alpha"], _parameter_constraints["module"]
-    _architecture_params = (*CategoricalUQ._architecture_params, "prior_std")
+    del _parameter_constraints["alpha"]
 
     def __init__(
         self,
