@@ -58,7 +58,9 @@ class Training:
         Each has its own random numbers and, with early stopping, its own fold.
     copies : int
         How many networks are trained for each member. They have its random numbers and fold in
-        common, so that a member can be trained in several ways to see which is best.
+        common, so that a member can be trained in several ways to see which is best: in one
+        stack, for four small networks take little longer than one. `keep_members` of the net and
+        of the monitor drops the others.
     n_folds : int
         Each member leaves out one of so many folds, and stops early by it; 0 for no hold-out.
     max_iter : int

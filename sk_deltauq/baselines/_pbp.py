@@ -26,7 +26,7 @@ class PBPRegressor(RegressorUQ):
     Rows are absorbed one by one, each by moment matching (assumed-density filtering): the mean
     and the variance of the network's output are propagated forwards, and the gradients of the
     log probability of the target backwards, which say how each weight's mean and variance change
-    ([1]_, sections 2 and 3). There is no learning rate. The precision of the noise and that of
+    ([1]_, section 3). There is no learning rate. The precision of the noise and that of
     the weights have Gamma distributions, and are learnt alike.
 
     The prediction is one normal density a row. Its epistemic variance is that of the network, in

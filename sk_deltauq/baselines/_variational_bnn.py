@@ -172,8 +172,11 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
     sets of 300 to 1030 rows (a split or two each) that underfits, and the log-likelihood of
     left-out rows was better with 0.1; on the fourth it was 0.06 worse.
 
-    There is no L2 penalty, since the prior is one, and no beta-NLL, with which the loss is no
-    bound.
+    With `noise=None` the likelihood is normal with the standard deviation of `y`, which says how
+    much the data count beside the prior. The frequencies of a periodic embedding are learnt
+    without a prior. There is no L2 penalty, since the prior is one, and no beta-NLL, with which
+    the loss is no bound. A `weight_decay` in `net_params` would also act on the logarithms of the
+    standard deviations, and widen the posterior.
 
     References
     ----------
@@ -369,7 +372,9 @@ class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
     sets of 300 to 1030 rows (a split or two each) that underfits, and the log-likelihood of
     left-out rows was better with 0.1; on the fourth it was 0.06 worse.
 
-    There is no L2 penalty, since the prior is one.
+    The frequencies of a periodic embedding are learnt without a prior. There is no L2 penalty,
+    since the prior is one. A `weight_decay` in `net_params` would also act on the logarithms of
+    the standard deviations, and widen the posterior.
 
     References
     ----------
