@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 
 from sk_deltauq._base import FitData
-from sk_deltauq._network import NetworkUQ
+from sk_deltauq._network import ModuleUQ
 from sk_deltauq._random import Stream, numpy_rng
 from sk_deltauq._sklearn import Interval
 from sk_deltauq._skorch.rows import AnchoredBatches
@@ -15,11 +15,11 @@ from sk_deltauq._torch.networks import AnchoredMLP, AnchoredModules
 from sk_deltauq._validation import scaled_tensor
 
 
-class AnchoredUQ(NetworkUQ):
+class AnchoredUQ(ModuleUQ):
     """Train on `[c, x - c]` with a random training row `c`; predict with all of the anchors."""
 
     _parameter_constraints: dict = {
-        **NetworkUQ._parameter_constraints,
+        **ModuleUQ._parameter_constraints,
         "n_anchors": [Interval(Integral, 1, None, closed="left")],
     }
 

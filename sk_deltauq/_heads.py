@@ -19,15 +19,26 @@ class GaussianUQ(RegressorUQ, NetworkUQ):
         "noise": [StrOptions({"heteroscedastic", "homoscedastic"}), None],
         "nll_beta": [Interval(Real, 0, 1, closed="both")],
     }
-    _architecture_params = (*NetworkUQ._architecture_params, "noise")
 
     def _make_head(self, n_members):
         return GaussianHead(
             self.n_outputs_,
             noise=self.noise,
-            nll_beta=self.nll_beta,
+            nll_beta=self._nll_beta(),
             n_members=n_members,
         )
+
+    def _nll_beta(self) -> float:
+        """Power of its variance that a row's negative log-likelihood is weighted by."""
+        return self.nll_beta
+
+    def _architecture(self):
+        return {**super()._architecture(), "noise": self.noise}
+
+    def _resumed_net(self, data, training, plan):
+        net = super()._resumed_net(data, training, plan)
+        net.criterion_.nll_beta = self._nll_beta()  # it may change, even in partial_fit
+        return net
 
     def _fit_model(self, data, set_up, plan):
         super()._fit_model(data, set_up, plan)

@@ -11,13 +11,15 @@ import numpy as np
 import torch
 
 from sk_deltauq._base import BaseUQ, FitData, FitPlan
+from sk_deltauq._folds import number_of_folds
 from sk_deltauq._random import Stream, numpy_rng, torch_generators, torch_seeded
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._skorch.net import StackedNet
 from sk_deltauq._skorch.rows import Batches
-from sk_deltauq._skorch.training import Training, number_of_folds
+from sk_deltauq._skorch.training import Training
 from sk_deltauq._torch.embeddings import EMBEDDINGS
 from sk_deltauq._torch.networks import ACTIVATIONS
+from sk_deltauq._validation import layer_sizes
 
 
 class NetworkUQ(BaseUQ):
@@ -37,19 +39,14 @@ class NetworkUQ(BaseUQ):
         "early_stopping": ["boolean", StrOptions({"auto"})],
         "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
         "warm_start": ["boolean"],
-        "module": [callable, None],
         "net_params": [dict, None],
         "device": [str],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 
-    # What shapes the network: it cannot change while training goes on from its weights.
-    _architecture_params = ("hidden_layer_sizes", "activation", "embedding", "n_members", "module")
-
-    # The network, of our own layers and of a user's modules, see `_torch/networks.py`.
+    # The network, of our own layers, see `_torch/networks.py`.
     _mlp_class: type
-    _modules_class: type
 
     # How it trains: the net, and the mini-batches, `batches(rows, batch_size)`.
     _net_class = StackedNet
@@ -59,16 +56,22 @@ class NetworkUQ(BaseUQ):
 
     def _make_module(self, n_features: int, n_outputs: int, generators):
         """A new module with one member for each generator."""
-        settings = {"embedding": self.embedding, "generators": generators}
-        if self.module is not None:
-            return self._modules_class(n_features, n_outputs, factory=self.module, **settings)
         return self._mlp_class(
             n_features,
             n_outputs,
             hidden_layer_sizes=layer_sizes(self.hidden_layer_sizes),
             activation=self.activation,
-            **settings,
+            embedding=self.embedding,
+            generators=generators,
         )
+
+    def _penalty(self) -> float:
+        """Strength of the L2 penalty on the weights."""
+        return self.alpha
+
+    def _runs_code_of_the_user(self) -> bool:
+        """Whether training runs code that may draw from torch's global generators."""
+        return "callbacks" in (self.net_params or {})
 
     @abstractmethod
     def _make_head(self, n_members: int):
@@ -85,11 +88,12 @@ class NetworkUQ(BaseUQ):
     def _training(self, data: FitData, plan: FitPlan) -> Training:
         """The training settings for this data."""
         n_folds = number_of_folds(
-            False if plan.partial else self.early_stopping,
+            self.early_stopping,
             len(data.X),
             self.n_members,
             self.validation_fraction,
             n_classes=0 if data.labels is None else len(np.unique(data.labels)),
+            partial=plan.partial,
         )
         return Training(
             n_members=self.n_members,
@@ -99,7 +103,7 @@ class NetworkUQ(BaseUQ):
             warn=not plan.partial,
             batch_size=self.batch_size,
             learning_rate_init=self.learning_rate_init,
-            alpha=self.alpha,
+            alpha=self._penalty(),
             tol=self.tol,
             n_iter_no_change=self.n_iter_no_change,
             device=_check_device(self.device),
@@ -112,12 +116,6 @@ class NetworkUQ(BaseUQ):
 
     def _set_up(self, data, plan):
         """The training settings, and the net to train."""
-        if isinstance(self.module, torch.nn.Module):
-            raise ValueError(
-                "module must be a factory, called as module(in_features, out_features), got an "
-                f"instance of {type(self.module).__name__}. Pass a class or a function."
-            )
-        refuse_early_stopping_in_parts(self.early_stopping, plan)
         training = self._training(data, plan)
         make_net = self._resumed_net if plan.resume else self._new_net
         return training, make_net(data, training, plan)
@@ -149,7 +147,7 @@ class NetworkUQ(BaseUQ):
         """A copy of the fitted net to train on: an error must not harm the one in hand."""
         now, then = self._architecture(), self._architecture_
         if not plan.partial:  # a new optimizer is made
-            then = {**then, "alpha": self.alpha, "net_params": self.net_params}
+            then = {**then, "alpha": self._penalty(), "net_params": self.net_params}
         changed = [name for name in now if now[name] is not then[name] and now[name] != then[name]]
         if changed:
             raise ValueError(
@@ -164,22 +162,26 @@ class NetworkUQ(BaseUQ):
         self._architecture_ = now
         net = copy.deepcopy(self.net_)
         if not plan.partial:
-            head = self._make_head(
-                self.n_members
-            )  # with today's parameters, and the weights it had
+            # A head with today's parameters, and the weights it had.
+            head = self._make_head(self.n_members)
             head.load_state_dict(net.criterion_.state_dict())
             return training.new_net(net.module_, head, len(data.x))
-        net.criterion_.nll_beta = getattr(self, "nll_beta", None)
         return training.update(net, len(data.x))
 
-    def _architecture(self):
-        names = (*self._architecture_params, "alpha", "net_params")
-        params = {name: getattr(self, name) for name in names}
-        return {**params, "hidden_layer_sizes": layer_sizes(self.hidden_layer_sizes)}
+    def _architecture(self) -> dict:
+        """The parameters that cannot change while training goes on from the weights."""
+        return {
+            "hidden_layer_sizes": layer_sizes(self.hidden_layer_sizes),
+            "activation": self.activation,
+            "embedding": self.embedding,
+            "n_members": self.n_members,
+            "alpha": self._penalty(),
+            "net_params": self.net_params,
+        }
 
     def _global_seed(self, training, call):
         """Only code of the user's own draws from torch's global generators: seed them for it."""
-        if self.module is None and "callbacks" not in (self.net_params or {}):
+        if not self._runs_code_of_the_user():
             return contextlib.nullcontext()
         seed = int(numpy_rng(training.seed, Stream.MODULE, call).integers(2**63))
         return torch_seeded(seed, training.device)
@@ -195,24 +197,41 @@ class NetworkUQ(BaseUQ):
         return self.net_.device
 
 
-def layer_sizes(sizes) -> tuple[int, ...]:
-    """`hidden_layer_sizes` as a tuple of positive ints."""
-    sizes = np.atleast_1d(np.asarray(sizes))
-    if sizes.ndim != 1 or (len(sizes) and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
-        raise ValueError(
-            "hidden_layer_sizes must be a positive int or a sequence of them, got "
-            f"{sizes.tolist()}."
-        )
-    return tuple(int(size) for size in sizes)
+class ModuleUQ(NetworkUQ):
+    """A method that can also train copies of a user's own module."""
 
+    _parameter_constraints: dict = {
+        **NetworkUQ._parameter_constraints,
+        "module": [callable, None],
+    }
 
-def refuse_early_stopping_in_parts(early_stopping, plan: FitPlan) -> None:
-    """Refuse to stop `partial_fit` early."""
-    if plan.partial and early_stopping not in (False, "auto"):
-        raise ValueError(
-            "partial_fit does not support early_stopping=True: one call has no later epochs "
-            "to compare with. Use early_stopping='auto' or False."
+    # The network, of a user's modules, see `_torch/networks.py`.
+    _modules_class: type
+
+    def _set_up(self, data, plan):
+        if isinstance(self.module, torch.nn.Module):
+            raise ValueError(
+                "module must be a factory, called as module(in_features, out_features), got an "
+                f"instance of {type(self.module).__name__}. Pass a class or a function."
+            )
+        return super()._set_up(data, plan)
+
+    def _make_module(self, n_features, n_outputs, generators):
+        if self.module is None:
+            return super()._make_module(n_features, n_outputs, generators)
+        return self._modules_class(
+            n_features,
+            n_outputs,
+            factory=self.module,
+            embedding=self.embedding,
+            generators=generators,
         )
+
+    def _architecture(self):
+        return {**super()._architecture(), "module": self.module}
+
+    def _runs_code_of_the_user(self):
+        return self.module is not None or super()._runs_code_of_the_user()
 
 
 def _one_or_all_members(scores):

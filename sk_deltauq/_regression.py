@@ -63,8 +63,8 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         """Go on with one epoch over the given rows, without early stopping.
 
         `learning_rate_init` and `batch_size` may change between calls. The scales of X and y are
-        those of the first call. Anchors, in a method that has them, are a random sample of all
-        rows that came so far.
+        those of the first call. The anchors of Delta-UQ are a random sample of all rows that came
+        so far; those of an anchor ensemble are rows of the first call.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
     def _dist(self, X):
         """The predictive distribution of checked rows."""
         # (sample, component, target), and (sample, target) for the noise
-        means, stds, *noise = self._map_components(
+        means, stds, *noise_std = self._map_components(
             X, partial(_mixture_parameters, ddof=self._ddof)
         )
         for part, offset in ((means, self.y_scaler_.mean_), (stds, 0.0)):
@@ -250,9 +250,9 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
             part.flags.writeable = False  # so that the mixture shares it
         last = 0 if self.n_outputs_ == 1 else slice(None)
         means, stds = (np.moveaxis(part, 1, 0)[..., last] for part in (means, stds))
-        if noise:
-            noise_std = noise[0] * self.y_scaler_.scale_
-            return NormalMixture(means, stds, aleatoric=noise_std[:, last])
+        if noise_std:
+            aleatoric = (noise_std[0] * self.y_scaler_.scale_)[:, last]
+            return NormalMixture(means, stds, aleatoric=aleatoric)
         if stds.any():
             return NormalMixture(means, stds)
         # No noise model: nothing to mix over but point masses.
@@ -283,8 +283,8 @@ def _moments(components, *, ddof):
     shifts = means - means[0]
     centre = shifts.mean(dim=0)
     epistemic_var = (shifts - centre).square().sum(dim=0) / max(len(means) - ddof, 1)
-    for part in mean_stds:
-        epistemic_var = epistemic_var + part.square().mean(dim=0)
+    if mean_stds:
+        epistemic_var = epistemic_var + mean_stds[0].square().mean(dim=0)
     return means[0].double() + centre, epistemic_var, stds.square().mean(dim=0)
 
 
@@ -302,7 +302,8 @@ def _mixture_parameters(components, *, ddof):
     if ddof and n_components > 1:
         centre = means.mean(dim=0)
         means = centre + (means - centre) * (n_components / (n_components - ddof)) ** 0.5
-    noise = [stds.square().mean(dim=0).sqrt() for _ in mean_stds]
-    for part in mean_stds:
-        stds = torch.hypot(stds, part)
-    return means.transpose(0, 1), stds.transpose(0, 1), *noise
+    if not mean_stds:
+        return means.transpose(0, 1), stds.transpose(0, 1)
+    noise_std = stds.square().mean(dim=0).sqrt()
+    stds = torch.hypot(stds, mean_stds[0])
+    return means.transpose(0, 1), stds.transpose(0, 1), noise_std

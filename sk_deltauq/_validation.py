@@ -177,3 +177,14 @@ def scaled_tensor(values: np.ndarray, scaler: StandardScaler, n_rows: int | None
             scaled = (values[rows] - scaler.mean_) / scaler.scale_
         np.clip(scaled, -_FAR, _FAR, out=out[rows], casting="same_kind")
     return torch.from_numpy(out)
+
+
+def layer_sizes(sizes) -> tuple[int, ...]:
+    """`hidden_layer_sizes` as a tuple of positive ints."""
+    sizes = np.atleast_1d(np.asarray(sizes))
+    if sizes.ndim != 1 or (len(sizes) and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
+        raise ValueError(
+            "hidden_layer_sizes must be a positive int or a sequence of them, got "
+            f"{sizes.tolist()}."
+        )
+    return tuple(int(size) for size in sizes)

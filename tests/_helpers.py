@@ -89,23 +89,23 @@ def assert_stacked_is_alone(make_module, *, kind, hold_out, weighted=False, **se
     labels = (x[:, 0] > 0).long()
     y = 2 * x[:, :1] if kind == "regressor" else labels.float()[:, None]
     weights = torch.from_numpy(rng.uniform(0.5, 2, 90).astype(np.float32) ** weighted)
-    three = Training(
-        n_members=3,
-        seed=7,
-        n_folds=5 if hold_out else 0,
-        max_iter=40 if hold_out else 10,
-        warn=False,
-        batch_size=16,
-        learning_rate_init=0.05,
-        alpha=0.01,
-        tol=1e-4 if hold_out else 0,
-        n_iter_no_change=3 if hold_out else 10,
-        device="cpu",
-        net_params={},
-        verbose=False,
-        name="test",
-        **settings,
-    )
+    defaults = {
+        "n_members": 3,
+        "seed": 7,
+        "n_folds": 5 if hold_out else 0,
+        "max_iter": 40 if hold_out else 10,
+        "warn": False,
+        "batch_size": 16,
+        "learning_rate_init": 0.05,
+        "alpha": 0.01,
+        "tol": 1e-4 if hold_out else 0,
+        "n_iter_no_change": 3 if hold_out else 10,
+        "device": "cpu",
+        "net_params": {},
+        "verbose": False,
+        "name": "test",
+    }
+    three = Training(**{**defaults, **settings})
 
     def train(members):
         if kind == "regressor":

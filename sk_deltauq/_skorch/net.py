@@ -79,11 +79,12 @@ class StackedNet(NeuralNet):
     def keep_members(self, members: slice) -> None:
         """Drop all other members of the module, with what the optimizer knows about them."""
         for parameter in [*self.module_.parameters(), *self.criterion_.parameters()]:
-            state, shape = self.optimizer_.state[parameter], parameter.shape
+            state, n_members = self.optimizer_.state[parameter], len(parameter)
             parameter.data = parameter.data[members].clone()
             parameter.grad = None
             for name, value in state.items():
-                if torch.is_tensor(value) and value.shape == shape:
+                # Also factors of a moment, as Adafactor has them; a count of steps has no axes.
+                if torch.is_tensor(value) and value.ndim and len(value) == n_members:
                     state[name] = value[members].clone()
         self.module_.n_members = len(range(self.module_.n_members)[members])
 

@@ -163,33 +163,3 @@ class MaskedBatches(Batches):
     def _further_inputs(self, drawn, start, stop):
         masks = dropout_masks(stop - start, self._n_units, self._rates, self.rows.generators)
         return (masks.to(self.rows.x.device),)
-
-
-def deal_folds(rng: np.random.Generator, n_rows: int, n_folds: int, n_members: int, labels=None):
-    """Give each member another fold to hold out.
-
-    The rows are shuffled, sorted by label if there are labels, and dealt like cards, so the folds
-    are stratified. One row of each label is dealt to nobody: every member trains on every class.
-
-    Parameters
-    ----------
-    n_rows, n_folds, n_members : int
-        The first `n_members` of `n_folds` folds are held out.
-    labels : ndarray of shape (n_rows,), optional
-        Class of each row.
-
-    Returns
-    -------
-    train, held_out : ndarray of shape (n_members, n_train), (n_members, n_held_out)
-        Row numbers; all members have equally many.
-    """
-    order = rng.permutation(n_rows)
-    if labels is not None:
-        order = order[np.argsort(labels[order], kind="stable")]
-        _, first = np.unique(labels[order], return_index=True)
-        order = np.delete(order, first)
-    size = len(order) // n_folds
-    held_out = np.stack([np.sort(order[m::n_folds][:size]) for m in range(n_members)])
-    everyone = np.arange(n_rows)
-    train = np.stack([np.setdiff1d(everyone, fold, assume_unique=True) for fold in held_out])
-    return train, held_out

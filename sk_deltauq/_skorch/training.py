@@ -14,18 +14,12 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
+from sk_deltauq._folds import deal_folds
 from sk_deltauq._random import Stream, numpy_rng, torch_generators
 from sk_deltauq._skorch.monitors import HeldOutMonitor, TrainingLossMonitor
 from sk_deltauq._skorch.net import StackedNet
-from sk_deltauq._skorch.rows import AnchoredBatches, TrainingRows, deal_folds
+from sk_deltauq._skorch.rows import AnchoredBatches, TrainingRows
 from sk_deltauq._threads import one_thread
-
-# Below this the score of the held-out rows says nothing.
-MIN_HELD_OUT = 5
-# With fewer rows than this in a fold the score is noisy enough to make larger folds worth it, up
-# to a quarter of the rows: on five UCI sets cut down to 25 to 180 rows that was better than a
-# tenth, and both were far better than training on all rows to the end (variances overfit).
-_WANTED_HELD_OUT, _FEWEST_FOLDS = 20, 4
 
 # What `net_params` must leave alone, and what it is set by.
 _OURS = {
@@ -42,37 +36,6 @@ _OURS = {
 
 # In the largest matrix product of a step: some five milliseconds on one core.
 _FLOPS_WORTH_THREADS = 2e8
-
-
-def number_of_folds(
-    early_stopping, n_samples: int, n_members: int, validation_fraction: float, n_classes: int = 0
-) -> int:
-    """Into how many folds to deal the rows, of which each member holds out one; 0 for none.
-
-    One row of each class is dealt to nobody, see `deal_folds`.
-
-    Raises
-    ------
-    ValueError
-        If `early_stopping` is True and there is not one row for each fold.
-    """
-    if not early_stopping:
-        return 0
-    n_rows = n_samples - n_classes
-    n_folds = math.ceil(1 / validation_fraction - 1e-9)
-    if early_stopping == "auto":
-        n_folds = min(n_folds, max(n_rows // _WANTED_HELD_OUT, _FEWEST_FOLDS))
-        n_folds = max(n_folds, n_members)
-        return n_folds if n_rows // n_folds >= MIN_HELD_OUT else 0
-    n_folds = max(n_folds, n_members)
-    if n_rows < n_folds:
-        raise ValueError(
-            f"early_stopping=True needs at least one row for each of {n_folds} folds (and one of "
-            f"each class besides) with n_members={n_members} and validation_fraction="
-            f"{validation_fraction}, got n_samples={n_samples}. Raise validation_fraction, or use "
-            "early_stopping='auto' or False."
-        )
-    return n_folds
 
 
 def batch_rows(batch_size, n_rows: int) -> int:
@@ -95,7 +58,9 @@ class Training:
         Each has its own random numbers and, with early stopping, its own fold.
     copies : int
         How many networks are trained for each member. They have its random numbers and fold in
-        common, so that a member can be trained in several ways to see which is best.
+        common, so that a member can be trained in several ways to see which is best: in one
+        stack, for four small networks take little longer than one. `keep_members` of the net and
+        of the monitor drops the others.
     n_folds : int
         Each member leaves out one of so many folds, and stops early by it; 0 for no hold-out.
     max_iter : int

@@ -93,13 +93,18 @@ class BayesianMLP(_MLP):
         Standard deviation of the normal prior of weights and biases.
     **settings : dict
         The parameters of `_MLP`.
+
+    Attributes
+    ----------
+    kl_weight : float
+        Weight of the divergence in the loss, 1 until it is set; it may change between epochs.
     """
 
     first_layer = later_layer = BayesianLinear
 
     def __init__(self, *widths, prior_std: float, **settings):
         super().__init__(*widths, **settings)
-        self.prior_std = prior_std
+        self.prior_std, self.kl_weight = prior_std, 1.0
 
     @property
     def layers(self) -> list[BayesianLinear]:

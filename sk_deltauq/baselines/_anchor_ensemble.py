@@ -6,14 +6,14 @@ import numpy as np
 
 from sk_deltauq._anchoring import anchor_keys
 from sk_deltauq._heads import CategoricalUQ, GaussianUQ
-from sk_deltauq._network import NetworkUQ
+from sk_deltauq._network import ModuleUQ
 from sk_deltauq._random import Stream, torch_generators
 from sk_deltauq._skorch.rows import Batches
 from sk_deltauq._torch.networks import ShiftedMLP, ShiftedModules
 from sk_deltauq._validation import scaled_tensor
 
 
-class _AnchorEnsemble(NetworkUQ):
+class _AnchorEnsemble(ModuleUQ):
     """Train members from the same initial weights on `x - c_m`; each of them is a component."""
 
     _mlp_class = ShiftedMLP
@@ -183,6 +183,10 @@ class AnchorEnsembleRegressor(GaussianUQ, _AnchorEnsemble):
     5
     """
 
+    _parameter_constraints: dict = {
+        **_AnchorEnsemble._parameter_constraints,
+        **GaussianUQ._parameter_constraints,
+    }
     _ddof = 0
 
     def __init__(
@@ -364,6 +368,11 @@ class AnchorEnsembleClassifier(CategoricalUQ, _AnchorEnsemble):
     >>> sorted(model.predict_uncertainty(X_test))
     ['aleatoric', 'epistemic', 'mutual_information', 'total']
     """
+
+    _parameter_constraints: dict = {
+        **_AnchorEnsemble._parameter_constraints,
+        **CategoricalUQ._parameter_constraints,
+    }
 
     def __init__(
         self,

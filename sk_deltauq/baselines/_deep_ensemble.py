@@ -7,16 +7,17 @@ from numbers import Real
 import torch
 
 from sk_deltauq._heads import CategoricalUQ, GaussianUQ
-from sk_deltauq._network import NetworkUQ
+from sk_deltauq._network import ModuleUQ
 from sk_deltauq._sklearn import Interval
 from sk_deltauq._skorch.adversarial import AdversarialNet
 from sk_deltauq._torch.networks import PlainMLP, PlainModules
 
 
-class _DeepEnsemble(NetworkUQ):
+class _DeepEnsemble(ModuleUQ):
     """Train members from different initial weights; each of them is a component."""
 
     _parameter_constraints: dict = {
+        **ModuleUQ._parameter_constraints,
         "adversarial_epsilon": [Interval(Real, 0, None, closed="left")],
     }
     _mlp_class = PlainMLP
@@ -188,8 +189,8 @@ class DeepEnsembleRegressor(GaussianUQ, _DeepEnsemble):
     """
 
     _parameter_constraints: dict = {
-        **GaussianUQ._parameter_constraints,
         **_DeepEnsemble._parameter_constraints,
+        **GaussianUQ._parameter_constraints,
     }
     _ddof = 0
 
@@ -376,8 +377,8 @@ class DeepEnsembleClassifier(CategoricalUQ, _DeepEnsemble):
     """
 
     _parameter_constraints: dict = {
-        **CategoricalUQ._parameter_constraints,
         **_DeepEnsemble._parameter_constraints,
+        **CategoricalUQ._parameter_constraints,
     }
 
     def __init__(

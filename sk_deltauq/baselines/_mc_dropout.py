@@ -9,12 +9,13 @@ from numbers import Integral, Real
 import numpy as np
 
 from sk_deltauq._heads import CategoricalUQ, GaussianUQ
-from sk_deltauq._network import NetworkUQ, layer_sizes
+from sk_deltauq._network import NetworkUQ
 from sk_deltauq._random import Stream, torch_generators
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._skorch.rows import MaskedBatches
 from sk_deltauq._torch.layers import dropout_masks
 from sk_deltauq._torch.networks import DropoutMLP
+from sk_deltauq._validation import layer_sizes
 
 # What "auto" chooses from: the grid of the paper's own experiments on the UCI sets.
 _RATES = (0.005, 0.01, 0.05, 0.1)
@@ -31,8 +32,6 @@ class _MCDropout(NetworkUQ):
         "dropout": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "n_masks": [Interval(Integral, 1, None, closed="left")],
     }
-    # The masks act between our own layers, and a user's module has none of those.
-    module = None
     _mlp_class = DropoutMLP
 
     def _rates(self, plan):
@@ -56,6 +55,9 @@ class _MCDropout(NetworkUQ):
     def _masked_batches(self, rates):
         n_units = sum(layer_sizes(self.hidden_layer_sizes))
         return partial(MaskedBatches, n_units=n_units, rates=rates)
+
+    def _architecture(self):
+        return {**super()._architecture(), "dropout": self.dropout}
 
     def _make_module(self, n_features, n_outputs, generators):
         if not layer_sizes(self.hidden_layer_sizes):
@@ -240,8 +242,6 @@ class MCDropoutRegressor(GaussianUQ, _MCDropout):
         **GaussianUQ._parameter_constraints,
         **_MCDropout._parameter_constraints,
     }
-    del _parameter_constraints["module"]
-    _architecture_params = (*GaussianUQ._architecture_params, "dropout")
     _ddof = 0
 
     def __init__(
@@ -432,8 +432,6 @@ class MCDropoutClassifier(CategoricalUQ, _MCDropout):
         **CategoricalUQ._parameter_constraints,
         **_MCDropout._parameter_constraints,
     }
-    del _parameter_constraints["module"]
-    _architecture_params = (*CategoricalUQ._architecture_params, "dropout")
 
     def __init__(
         self,

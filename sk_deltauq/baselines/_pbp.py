@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from tqdm.auto import tqdm
 
-from sk_deltauq._network import layer_sizes, refuse_early_stopping_in_parts
+from sk_deltauq._folds import deal_folds, number_of_folds
 from sk_deltauq._random import Stream, numpy_rng
 from sk_deltauq._regression import RegressorUQ
 from sk_deltauq._sklearn import Interval, StrOptions
-from sk_deltauq._skorch.rows import deal_folds
-from sk_deltauq._skorch.training import number_of_folds
 from sk_deltauq._threads import one_thread
+from sk_deltauq._validation import layer_sizes
 from sk_deltauq.baselines._pbp_posterior import Posterior
 from sk_deltauq.baselines._pbp_training import Rows, moments, train
 
@@ -27,7 +26,7 @@ class PBPRegressor(RegressorUQ):
     Rows are absorbed one by one, each by moment matching (assumed-density filtering): the mean
     and the variance of the network's output are propagated forwards, and the gradients of the
     log probability of the target backwards, which say how each weight's mean and variance change
-    ([1]_, sections 2 and 3). There is no learning rate. The precision of the noise and that of
+    ([1]_, section 3). There is no learning rate. The precision of the noise and that of
     the weights have Gamma distributions, and are learnt alike.
 
     The prediction is one normal density a row. Its epistemic variance is that of the network, in
@@ -166,13 +165,13 @@ class PBPRegressor(RegressorUQ):
 
     def _set_up(self, data, plan):
         """The posterior to start from, and the number of folds, of which one is held out."""
-        refuse_early_stopping_in_parts(self.early_stopping, plan)
         hidden = layer_sizes(self.hidden_layer_sizes)
         n_folds = number_of_folds(
-            False if plan.partial else self.early_stopping,
+            self.early_stopping,
             len(data.x),
             1,
             self.validation_fraction,
+            partial=plan.partial,
         )
         if not plan.resume:
             sizes = (data.x.shape[1], *hidden, 1)

@@ -1,8 +1,8 @@
 """Assumed-density filtering of one row after the other: the inner loop of PBP, in NumPy.
 
-Sections are those of the PBP paper (Hernández-Lobato and Adams, ICML 2015). There the sum of a
-layer with n inputs, the bias among them, is divided by sqrt(n). Here that factor is inside the
-weights, and only their prior knows of it (`_pbp_posterior.py`).
+The formulas are those of section 3 of the PBP paper (Hernández-Lobato and Adams, ICML 2015).
+There the sum of a layer with n inputs, the bias among them, is divided by sqrt(n). Here that
+factor is inside the weights, and only their prior knows of it (`_pbp_posterior.py`).
 
 `d_mean` is the derivative of log Z in a mean, `d_var` *twice* that in a variance, for so it stands
 in every formula. A row is some seventy calls on small arrays made beforehand: the number of calls
@@ -29,7 +29,7 @@ class Precision:
 
     @property
     def variance(self) -> float:
-        """That of the normal density which stands for Student's t (sec. 3.1)."""
+        """That of the normal density which stands for Student's t."""
         return self.rate / (self.shape - 1)
 
     def absorb(self, mean: float, var: float, y: float, weight: float):
@@ -53,7 +53,7 @@ class Precision:
         half_square = 0.5 * residual * residual
         predicted = var + self.variance
         log_density = -_LOG_ROOT_TWO_PI - 0.5 * math.log(predicted) - half_square / predicted
-        # Z, Z1 and Z2 (sec. 3.2) are normal densities, with the shape and with one and two more.
+        # Z, Z1 and Z2 of the paper are normal densities, with the shape and with one and two more.
         var_0 = var + scaled / (shape - 1)
         var_1 = var + scaled / shape
         var_2 = var + scaled / (shape + 1)
@@ -99,7 +99,7 @@ class LinearLayer:
         return of_mean, np.dot(self._squares, d_var)
 
     def update(self, mean, var, square, d_mean, d_var):
-        """The ADF update of every weight (sec. 2.1): m + v g and v - v^2 (g^2 - 2 h).
+        """The ADF update of every weight: m + v g and v - v^2 (g^2 - 2 h).
 
         Here g and h are the derivatives of log Z in its mean and variance. An update that would
         leave no positive variance is left out, for that weight.
@@ -132,7 +132,7 @@ class LinearLayer:
 
 
 class Rectifier:
-    """Moments of max(0, z) for a layer of normal z (sec. 3.3), and of the bias beside them.
+    """Moments of max(0, z) for a layer of normal z, and of the bias beside them.
 
     With a = m / s, the normal density f and distribution function F, and h(a) = a F(a) + f(a):
     the mean is s h(a), the variance s^2 (F(a) - h(a) h(-a)), and h(-a) = h(a) - a. Nothing here

@@ -11,7 +11,7 @@ import torch
 
 
 def rectified_moments(mean, var):
-    """Mean and variance of max(0, z) for normal z (sec. 3.3 of the PBP paper).
+    """Mean and variance of max(0, z) for normal z (section 3 of the PBP paper).
 
     In terms of h(a) = a F(a) + f(a), see `_pbp_filter.Rectifier`.
     """

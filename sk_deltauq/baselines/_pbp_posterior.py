@@ -1,6 +1,6 @@
 """What PBP knows of a network: a normal for each weight, a Gamma for each of two precisions.
 
-Sections are those of the PBP paper (Hernández-Lobato and Adams, ICML 2015).
+The names in the paper are those of section 3 of Hernández-Lobato and Adams, ICML 2015.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from sk_deltauq.baselines._pbp_filter import Precision
 
-# Shape and rate of both Gamma distributions before any data (sec. 4): as much as six
+# Shape and rate of both Gamma distributions before any data, as in the paper: as much as six
 # observations with variance one say.
 _SHAPE = _RATE = 6.0
 
@@ -21,7 +21,7 @@ _LARGEST_VARIANCE = 1e6
 
 
 class Posterior:
-    """Factorised posterior of a network, its noise precision and its weight precision (eq. 5).
+    """Factorised posterior of a network, its noise precision and its weight precision.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Posterior:
         shapes = [(n_in + 1, n_out) for n_in, n_out in pairwise(sizes)]
         self.noise, self.weights = Precision(_SHAPE, _RATE), Precision(_SHAPE, _RATE)
         prior = self.weights.variance
-        # Random means, or all units of a layer would stay alike (sec. 3.2).
+        # Random means, or all units of a layer would stay alike.
         self.means = [rng.standard_normal(shape) / shape[0] for shape in shapes]
         self.variances = [np.full(shape, prior / shape[0]) for shape in shapes]
         # The factors of the prior, one a weight, in natural parameters, the last axis: precision,
@@ -47,7 +47,7 @@ class Posterior:
             factors[..., 0] = 1 / prior
 
     def refine_prior(self) -> None:
-        """Replace the factors of the prior by better ones, each in turn (sec. 3.2, EP)."""
+        """Replace the prior's factors by better ones, each in turn (expectation propagation)."""
         for mean, var, factors in zip(self.means, self.variances, self._factors, strict=True):
             n_inputs = len(mean)
             weights = np.stack([mean * math.sqrt(n_inputs), var * n_inputs], axis=-1)

@@ -6,11 +6,12 @@ from functools import partial
 from numbers import Integral, Real
 
 from sk_deltauq._heads import CategoricalUQ, GaussianUQ
-from sk_deltauq._network import NetworkUQ, layer_sizes
+from sk_deltauq._network import NetworkUQ
 from sk_deltauq._random import Stream, torch_generators
 from sk_deltauq._sklearn import Interval
 from sk_deltauq._skorch.variational import NoisyBatches, VariationalNet
 from sk_deltauq._torch.bayesian import BayesianMLP, weight_noise
+from sk_deltauq._validation import layer_sizes
 
 
 class _VariationalBNN(NetworkUQ):
@@ -21,16 +22,18 @@ class _VariationalBNN(NetworkUQ):
         "kl_weight": [Interval(Real, 0, None, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
     }
-    # The posterior is that of our own layers' weights, and a user's module has none of those.
-    module = None
-    # The prior is the penalty on the weights.
-    alpha = 0.0
     _net_class = VariationalNet
 
     def _batches(self):
         n_outputs = self._make_head(self.n_members).n_network_outputs
         n_units = sum(layer_sizes(self.hidden_layer_sizes)) + n_outputs
         return partial(NoisyBatches, n_units=n_units)
+
+    def _penalty(self):
+        return 0.0  # the prior is the penalty on the weights
+
+    def _architecture(self):
+        return {**super()._architecture(), "prior_std": self.prior_std}
 
     def _make_module(self, n_features, n_outputs, generators):
         return BayesianMLP(
@@ -169,8 +172,11 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
     sets of 300 to 1030 rows (a split or two each) that underfits, and the log-likelihood of
     left-out rows was better with 0.1; on the fourth it was 0.06 worse.
 
-    There is no L2 penalty, since the prior is one, and no beta-NLL, with which the loss is no
-    bound.
+    With `noise=None` the likelihood is normal with the standard deviation of `y`, which says how
+    much the data count beside the prior. The frequencies of a periodic embedding are learnt
+    without a prior. There is no L2 penalty, since the prior is one, and no beta-NLL, with which
+    the loss is no bound. A `weight_decay` in `net_params` would also act on the logarithms of the
+    standard deviations, and widen the posterior.
 
     References
     ----------
@@ -200,11 +206,7 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
         **GaussianUQ._parameter_constraints,
         **_VariationalBNN._parameter_constraints,
     }
-    del _parameter_constraints["alpha"], _parameter_constraints["module"]
-    del _parameter_constraints["nll_beta"]
-    _architecture_params = (*GaussianUQ._architecture_params, "prior_std")
-    # With rows weighted by their variance the loss would be no bound on the evidence.
-    nll_beta = 0.0
+    del _parameter_constraints["alpha"], _parameter_constraints["nll_beta"]
     _ddof = 0
 
     def __init__(
@@ -251,6 +253,9 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+
+    def _nll_beta(self):
+        return 0.0  # with rows weighted by their variance the loss would be no bound
 
 
 class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
@@ -367,7 +372,9 @@ class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
     sets of 300 to 1030 rows (a split or two each) that underfits, and the log-likelihood of
     left-out rows was better with 0.1; on the fourth it was 0.06 worse.
 
-    There is no L2 penalty, since the prior is one.
+    The frequencies of a periodic embedding are learnt without a prior. There is no L2 penalty,
+    since the prior is one. A `weight_decay` in `net_params` would also act on the logarithms of
+    the standard deviations, and widen the posterior.
 
     References
     ----------
@@ -396,8 +403,7 @@ class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
         **CategoricalUQ._parameter_constraints,
         **_VariationalBNN._parameter_constraints,
     }
-    del _parameter_constraints["alpha"], _parameter_constraints["module"]
-    _architecture_params = (*CategoricalUQ._architecture_params, "prior_std")
+    del _parameter_constraints["alpha"]
 
     def __init__(
         self,

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._skorch.rows import (
-    AnchoredBatches,
-    Batches,
-    MaskedBatches,
-    TrainingRows,
-    deal_folds,
-)
+from sk_deltauq._skorch.rows import AnchoredBatches, Batches, MaskedBatches, TrainingRows
 
 
 def training_rows(n=23, n_members=2, weights=None, train=None, seed=0):
@@ -119,29 +113,3 @@ def test_many_gathers_are_one_gather(monkeypatch, batches):
     for a, b in zip(whole, epoch(training_rows(), 3, batches), strict=True):
         for part_a, part_b in zip(a, b, strict=True):
             np.testing.assert_array_equal(part_a, part_b)
-
-
-@pytest.mark.parametrize(("n_rows", "n_folds", "n_members"), [(50, 10, 1), (53, 5, 5), (20, 7, 3)])
-def test_folds_are_apart_of_one_size_and_leave_the_rest_to_train_on(n_rows, n_folds, n_members):
-    train, held_out = deal_folds(np.random.default_rng(0), n_rows, n_folds, n_members)
-    assert held_out.shape == (n_members, n_rows // n_folds)
-    assert len(np.unique(held_out)) == held_out.size
-    for inside, outside in zip(train, held_out, strict=True):
-        assert sorted([*inside, *outside]) == list(range(n_rows))
-
-
-def test_all_folds_together_hold_out_every_row():
-    _, held_out = deal_folds(np.random.default_rng(0), 50, 5, 5)
-    assert sorted(held_out.ravel()) == list(range(50))
-
-
-def test_folds_are_stratified_and_every_member_trains_on_every_class():
-    labels = np.repeat([0, 1, 2, 3], [60, 30, 9, 1])
-    labels = np.random.default_rng(1).permutation(labels)
-    for seed in range(20):
-        train, held_out = deal_folds(np.random.default_rng(seed), 100, 5, 5, labels)
-        for inside, outside in zip(train, held_out, strict=True):
-            assert set(labels[inside]) == {0, 1, 2, 3}
-            counts = np.bincount(labels[outside], minlength=4)
-            np.testing.assert_allclose(counts, [12, 6, 1.6, 0], atol=1)
-            assert counts[3] == 0

@@ -123,6 +123,12 @@ def test_parameters_are_those_of_delta_uq(name, method):
     assert own.keys() == cls._parameter_constraints.keys()
 
 
+def test_public_attributes_are_parameters_until_it_is_fitted(make):
+    model = make()
+    public = {n for n in dir(model) if n[0] != "_" and not inspect.isroutine(getattr(model, n))}
+    assert public == model.get_params().keys()
+
+
 def test_public_methods_are_those_of_delta_uq(name):
     def public(cls):
         return {n for n, _ in inspect.getmembers(cls, inspect.isroutine) if n[0] != "_"}

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from sklearn.model_selection import GridSearchCV
 
 from sk_deltauq._random import Stream, torch_generators
 from sk_deltauq._skorch.rows import MaskedBatches
@@ -253,6 +254,22 @@ def test_training_goes_on_with_the_chosen_rate(make, regression_data, classifica
         getattr(model, method)(X, y)
         assert model.dropout_ == rate
         np.testing.assert_array_equal(model.masks_, masks)
+
+
+def test_factored_moments_of_an_optimizer_go_with_their_networks(regression_data):
+    X, y = regression_data
+    net_params = {"optimizer": torch.optim.Adafactor}
+    model = regressor(dropout="auto", early_stopping="auto", n_members=2, net_params=net_params)
+    before = model.fit(X, y).predict(X)
+    assert not np.array_equal(model.partial_fit(X, y).predict(X), before)
+
+
+def test_auto_is_a_choice_among_others_of_a_grid_search(regression_data):
+    grid = {"dropout": ["auto", 0.9]}
+    model = regressor(early_stopping="auto", max_iter=40, learning_rate_init=0.02)
+    search = GridSearchCV(model, grid, cv=2).fit(*regression_data)
+    assert search.best_params_ == {"dropout": "auto"}
+    assert search.best_estimator_.dropout_ in (0.005, 0.01, 0.05, 0.1)
 
 
 def test_auto_needs_held_out_rows(regression_data):

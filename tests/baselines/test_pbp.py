@@ -9,9 +9,9 @@ from scipy import stats
 from scipy.integrate import quad
 from sklearn.utils import get_tags
 
+from sk_deltauq._folds import deal_folds
 from sk_deltauq._random import Stream, numpy_rng
 from sk_deltauq._regression import _mixture_parameters, _moments
-from sk_deltauq._skorch.rows import deal_folds
 from sk_deltauq.baselines import PBPRegressor, _pbp_training
 from sk_deltauq.baselines._pbp_filter import Filter, LinearLayer, Precision, Rectifier
 from sk_deltauq.baselines._pbp_moments import network_moments, rectified_moments

@@ -9,12 +9,11 @@ from sklearn.linear_model import BayesianRidge
 from torch.distributions import Normal, kl_divergence
 
 from sk_deltauq._random import Stream, torch_generators
-from sk_deltauq._skorch.training import Training
 from sk_deltauq._skorch.variational import NoisyBatches, VariationalNet
 from sk_deltauq._torch.bayesian import BayesianMLP, weight_noise
-from sk_deltauq._torch.heads import GaussianHead
 from sk_deltauq._validation import scaled_tensor
 from sk_deltauq.baselines import VariationalBNNClassifier, VariationalBNNRegressor
+from tests._helpers import assert_stacked_is_alone
 
 TINY = {
     "hidden_layer_sizes": (16, 12),
@@ -144,56 +143,24 @@ def test_each_sample_is_trained_on_with_noise_of_its_own(regression_data):
     assert len(noise.unique()) > 0.99 * noise.numel()
 
 
-@pytest.mark.parametrize("n_folds", [0, 5])
-def test_stacked_members_are_the_members_trained_one_by_one(n_folds):
-    x = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
-    y = 2 * x[:, :1]
-
-    def train(members):
-        training = Training(
-            n_members=len(members),
-            seed=7,
-            n_folds=n_folds,
-            max_iter=15,
-            warn=False,
-            batch_size=16,
-            learning_rate_init=0.02,
-            alpha=0.0,
-            tol=1e-4 if n_folds else 0,
-            n_iter_no_change=4 if n_folds else 15,
-            device="cpu",
-            net_params={},
-            verbose=False,
-            name="test",
-            net_class=VariationalNet,
-            batches=partial(NoisyBatches, n_units=17),
-        )
-        head = GaussianHead(1, noise="homoscedastic", nll_beta=0.0, n_members=len(members))
-        module = BayesianMLP(
-            2,
-            1,
-            prior_std=1.0,
-            hidden_layer_sizes=(8, 8),
-            activation="tanh",
-            embedding="periodic",
-            generators=torch_generators(7, Stream.WEIGHTS, members),
-        )
+@pytest.mark.parametrize("hold_out", [False, True])
+def test_stacked_members_are_the_members_trained_one_by_one(hold_out):
+    def make_module(n_outputs, generators, members):
+        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh", "embedding": "periodic"}
+        module = BayesianMLP(2, n_outputs, prior_std=1.0, generators=generators, **settings)
         module.kl_weight = 0.5
-        generators = torch_generators(7, Stream.DRAWS, members)
-        module.set_draws(weight_noise(4, module.n_weights, generators))
-        # The folds of all three, also where only one of them trains.
-        three = Training(**{**vars(training), "n_members": 3})
-        rows = three.rows(x, y, torch.ones(60)).of_members(members)
-        net = training.new_net(module, head, len(x))
-        training.run(net, rows)
-        return net
+        draws = torch_generators(7, Stream.DRAWS, members)
+        module.set_draws(weight_noise(4, module.n_weights, draws))
+        return module
 
-    stacked = train([0, 1, 2])
-    for member in range(3):
-        alone = train([member])
-        pairs = zip(stacked.member_tensors(member), alone.member_tensors(0), strict=True)
-        for mine, own in pairs:
-            torch.testing.assert_close(mine, own, rtol=1e-3, atol=1e-5)
+    assert_stacked_is_alone(
+        make_module,
+        kind="regressor",
+        hold_out=hold_out,
+        alpha=0.0,
+        net_class=VariationalNet,
+        batches=partial(NoisyBatches, n_units=17),
+    )
 
 
 # What it learns
