@@ -10,8 +10,8 @@ from joblib import Parallel, delayed, parallel_config
 from benchmarks_uci import engines, methods, tasks
 from benchmarks_uci.datasets import Dataset
 from benchmarks_uci.protocols import PROTOCOLS, split_hash
-from benchmarks_uci.store import Store, task_of
-from benchmarks_uci.tasks import Task
+from benchmarks_uci.store import Store
+from benchmarks_uci.task import Task, task_of
 
 logger = logging.getLogger("benchmarks_uci")
 

@@ -8,15 +8,14 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks_uci import scores
-from benchmarks_uci.tasks import Task
+from benchmarks_uci.task import TASK_FIELDS, Task, task_of
 
 logger = logging.getLogger("benchmarks_uci")
 
-TASK_FIELDS = tuple(field.name for field in fields(Task))
 # What a record must hold, beside the scores: of a failure not all is known
 FIELDS = {"status": str, "error": str, "data_hash": str}
 SECONDS = ("fit_seconds", "predict_seconds")
@@ -161,11 +160,6 @@ def _read(path: Path, task: Task) -> dict:
     if (held := tuple(map(record.get, TASK_FIELDS))) != tuple(asdict(task).values()):
         raise ValueError(f"it holds the task {'/'.join(map(str, held))}, not that of its path")
     return record
-
-
-def task_of(record: dict) -> Task:
-    """The task that a record is of."""
-    return Task(**{name: record[name] for name in TASK_FIELDS})
 
 
 def _differences(record: dict, expected: dict):

@@ -1,4 +1,4 @@
-"""One task: a method on a split of a set. A pure function of its arguments."""
+"""Which tasks there are, and running one: a pure function of its arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -24,32 +24,11 @@ import sk_deltauq
 from benchmarks_uci import methods, scores
 from benchmarks_uci.datasets import Dataset
 from benchmarks_uci.protocols import PROTOCOLS, Split, split_hash
+from benchmarks_uci.task import Task
 from benchmarks_uci.threads import threads
 
 # Whose versions a record states, beside Python's and ours
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "skorch")
-
-
-@dataclass(frozen=True, order=True)
-class Task:
-    """What is run, by names alone; the number of the split seeds the method.
-
-    Attributes
-    ----------
-    protocol, preset, data, method : str
-        Keys of `protocols.PROTOCOLS`, `methods.PRESETS`, the data registry and `methods.METHODS`.
-    split : int
-        Which of the protocol's splits, from 0.
-    """
-
-    protocol: str
-    preset: str
-    data: str
-    method: str
-    split: int
-
-    def __str__(self):
-        return f"{self.protocol}/{self.preset}/{self.data}/{self.method}/{self.split}"
 
 
 def plan(
@@ -76,8 +55,9 @@ def plan(
             continue
         if not splits:
             left_out.append((data, f"{protocol} has no splits of it: too few distinct values."))
+            continue
         for name in names:
-            reason = methods.applicable(name, max((len(s.train) for s in splits), default=0))
+            reason = methods.applicable(name, max(len(s.train) for s in splits))
             if reason:
                 left_out.append((f"{data} {name}", reason))
             else:
@@ -105,7 +85,7 @@ def run_task(task: Task, dataset: Dataset) -> dict:
             _fill(record, task, dataset)
         except MemoryError:
             raise
-        except Exception:
+        except Exception:  # whatever a method raises is its result
             record["error"] = traceback.format_exc()
     record["warnings"] = sorted({str(w.message) for w in caught})
     record["status"] = "failed" if record["error"] else "done"

@@ -19,7 +19,8 @@ from benchmarks_uci.commands.sources import exit_status, source_options
 from benchmarks_uci.engines import ENGINES, EngineError
 from benchmarks_uci.methods import METHODS, PRESETS
 from benchmarks_uci.protocols import PROTOCOLS
-from benchmarks_uci.store import Store, StoreError, task_of
+from benchmarks_uci.store import Store, StoreError
+from benchmarks_uci.task import task_of
 from benchmarks_uci.tasks import plan
 
 logger = logging.getLogger("benchmarks_uci")
@@ -84,7 +85,7 @@ class Count(click.IntRange):
 @click.option(
     "--known",
     type=click.Path(exists=True, path_type=Path),
-    help="Results to go on from, a folder of another run or the committed CSV: they are copied.",
+    help="Results to go on from, a folder of another run or a CSV of report --compact; copied.",
 )
 @click.option("--retry-failed", is_flag=True, help="Do again what failed before.")
 @source_options

@@ -135,7 +135,7 @@ def _fetch(spec, root, stage, timeout):
                 return
             except MemoryError:
                 raise
-            except Exception as error:
+            except Exception as error:  # for a page openml raises even a bare KeyError
                 asked_for_rows = not exchange.url.startswith(openml_cache.SERVER)
                 if exchange.status == 404 and asked_for_rows and not parquet:
                     continue
@@ -162,7 +162,7 @@ def _parsed(spec, root, how, way_out):
         columns = [_numbers(spec, source, column) for _, column in frame.items()]
     except (DataError, MemoryError, OSError):
         raise
-    except Exception as error:
+    except Exception as error:  # openml's parsers, of files that may hold anything
         raise DataCorrupt(
             f"{spec.name}: OpenML data set {spec.openml_id}, {how}, cannot be read "
             f"({type(error).__name__}: {error}). {way_out}"

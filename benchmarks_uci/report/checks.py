@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from benchmarks_uci.report.grouping import task_of
+from benchmarks_uci.task import Task, task_of
 
 
 class ResultsError(Exception):
@@ -60,6 +60,6 @@ def _must_be_one(records: Iterable[dict], field: str, shared: tuple[str, ...], a
             )
 
 
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(sorted(names)[:5]) + more
+def _some(tasks: list[Task]) -> str:
+    more = f" and {len(tasks) - 5} more" if len(tasks) > 5 else ""
+    return ", ".join(map(str, sorted(tasks)[:5])) + more

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks_uci.report.checks import ResultsError, check
-from benchmarks_uci.report.grouping import TASK, by_run
+from benchmarks_uci.report.grouping import by_run
+from benchmarks_uci.task import TASK_FIELDS
 
 TEXTS = ("protocol", "preset", "data", "method", "split_name", "status")
 INTEGERS = ("split", "n_train", "n_test", "n_features")
@@ -25,7 +26,7 @@ FLOATS = (
     *("std_error_correlation", "fit_seconds", "predict_seconds"),
 )
 REFERENCES = ("settings_id", "split_hash", "environment")
-COLUMNS = (*TASK, "split_name", "status", *INTEGERS[1:], *FLOATS, *REFERENCES)
+COLUMNS = (*TASK_FIELDS, "split_name", "status", *INTEGERS[1:], *FLOATS, *REFERENCES)
 READERS = {
     **dict.fromkeys((*TEXTS, *REFERENCES), str),
     **dict.fromkeys(INTEGERS, int),

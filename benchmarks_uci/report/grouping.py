@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-TASK = ("protocol", "preset", "data", "method", "split")
+from benchmarks_uci.task import task_of
+
 OURS = "deltauq"
-# Splits of a full run. Those of `gap` and `tail` depend on the features of the set.
-N_SPLITS = {"random80": 20, "hl90": 20}
-N_SPLITS_OF_PROTEIN = {"hl90": 5}
-
-
-def task_of(record: dict) -> str:
-    """`random80/paper/yacht/deltauq/3`."""
-    return "/".join(str(record[name]) for name in TASK)
 
 
 def in_order(records: Iterable[dict]) -> list[dict]:
     """The records sorted by task."""
-    return sorted(records, key=lambda record: tuple(record[name] for name in TASK))
+    return sorted(records, key=task_of)
 
 
 def by_run(records: Iterable[dict]) -> dict[tuple[str, str], list[dict]]:
@@ -52,10 +45,3 @@ def methods(records: Iterable[dict]) -> list[str]:
     """Names of the methods: Delta-UQ and its variants first, then the others by name."""
     names = {record["method"] for record in records}
     return sorted(names, key=lambda name: (not name.startswith(OURS), name))
-
-
-def n_splits(protocol: str, data: str) -> int | None:
-    """How many splits a full run has, None where that depends on the set."""
-    if data == "protein":
-        return N_SPLITS_OF_PROTEIN.get(protocol, N_SPLITS.get(protocol))
-    return N_SPLITS.get(protocol)

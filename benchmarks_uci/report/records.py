@@ -8,7 +8,8 @@ from pathlib import Path
 
 from benchmarks_uci.report import compact
 from benchmarks_uci.report.checks import ResultsError, check
-from benchmarks_uci.report.grouping import TASK, in_order, task_of
+from benchmarks_uci.report.grouping import in_order
+from benchmarks_uci.task import TASK_FIELDS, task_of
 
 # Without the leading digits it may be a file that is still being written.
 RESULT_FILES = "*/*/*/*/[0-9]*.json"  # protocol/preset/data/method/split.json
@@ -71,10 +72,10 @@ def _read_one(file: Path, folder: Path) -> dict:
         ) from error
     if not isinstance(record, dict):
         raise ResultsError(f"{file} is not a result: expected a JSON object, got {type(record)}.")
-    missing = [name for name in (*TASK, "status") if name not in record]
+    missing = [name for name in (*TASK_FIELDS, "status") if name not in record]
     if missing:
         raise ResultsError(f"{file} is not a result: it has no {', '.join(missing)}.")
     place = file.relative_to(folder).with_suffix("").parts
-    if [*place[:4], int(place[4])] != [record[name] for name in TASK]:
+    if [*place[:4], int(place[4])] != [record[name] for name in TASK_FIELDS]:
         raise ResultsError(f"{file} is in the wrong place: it is the result of {task_of(record)}.")
     return record

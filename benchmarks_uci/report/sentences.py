@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from benchmarks_uci.protocols import n_splits
 from benchmarks_uci.report.cells import cells
 from benchmarks_uci.report.compact import environment, environment_id
-from benchmarks_uci.report.grouping import grouped, methods, n_splits, the_run
+from benchmarks_uci.report.grouping import grouped, methods, the_run
 from benchmarks_uci.report.metrics import METRICS
 
 SCORES = (

@@ -6,8 +6,8 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks_uci.store import task_of
-from benchmarks_uci.tasks import Task, run_task
+from benchmarks_uci.task import Task, task_of
+from benchmarks_uci.tasks import run_task
 
 
 def a_record(task: Task, **changes) -> dict:

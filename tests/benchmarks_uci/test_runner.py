@@ -15,7 +15,8 @@ from joblib import parallel_config
 
 from benchmarks_uci import engines, runner
 from benchmarks_uci.engines import EngineError
-from benchmarks_uci.store import Store, StoreError, task_of
+from benchmarks_uci.store import Store, StoreError
+from benchmarks_uci.task import task_of
 from benchmarks_uci.tasks import plan, run_task
 from tests.benchmarks_uci import _runs
 from tests.benchmarks_uci._helpers import toy_dataset

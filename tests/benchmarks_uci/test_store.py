@@ -6,7 +6,7 @@ import os
 import pytest
 
 from benchmarks_uci.store import Store, StoreError
-from benchmarks_uci.tasks import Task
+from benchmarks_uci.task import Task
 from tests.benchmarks_uci._runs import a_record
 
 TASK = Task("random80", "default", "boston", "marginal", 3)

@@ -95,6 +95,12 @@ def test_rows_without_a_checksum_that_are_no_rows(server, sources):
     )
 
 
+needs_rights = pytest.mark.skipif(
+    not hasattr(os, "geteuid"),
+    reason="root ignores the rights of files, so the user is changed, which only POSIX can",
+)
+
+
 @contextlib.contextmanager
 def without_rights(folder):
     """Take the right to write from the folder, for this process too where it is root's."""
@@ -120,7 +126,7 @@ def open_folder():
         yield Path(folder)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs the rights of POSIX")
+@needs_rights
 def test_a_cache_that_may_only_be_read(server, open_folder):
     sources = Sources(cache_dir=open_folder)
     openml.download(BOSTON, sources)
@@ -135,7 +141,7 @@ def test_a_cache_that_may_only_be_read(server, open_folder):
         )
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs the rights of POSIX")
+@needs_rights
 def test_an_entry_that_may_not_be_read(server, open_folder, caplog):
     sources = Sources(cache_dir=open_folder)
     openml.download(BOSTON, sources)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks_uci import scores
-from benchmarks_uci.report import metrics, plots
+from benchmarks_uci.report import compact, metrics, plots
 from tests.benchmarks_uci.report._helpers import failed, record, records
 
 pytest.importorskip("matplotlib")
@@ -32,6 +32,8 @@ def test_levels_and_coverage_are_those_that_were_scored():
     # Written twice, as reading results does without the package.
     np.testing.assert_array_equal(plots.LEVELS, scores.LEVELS)
     assert metrics.COVERAGE == scores.COVERAGE
+    measured = {*scores.NAMES, "fit_seconds", "predict_seconds"}
+    assert {*metrics.METRICS} == {*compact.FLOATS} == measured
 
 
 def test_panels_without_a_set_are_off():
