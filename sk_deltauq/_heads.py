@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from numbers import Real
 
+import numpy as np
+
 from sk_deltauq._classification import ClassifierUQ
 from sk_deltauq._network import NetworkUQ
 from sk_deltauq._regression import RegressorUQ
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._torch.heads import CategoricalHead, GaussianHead
+
+# How many rows that need no factor the one of `calibrate` starts from: a few dozen held-out rows
+# say little about it, a thousand nearly all.
+_PRIOR_ROWS = 100
 
 
 class GaussianUQ(RegressorUQ, NetworkUQ):
@@ -18,6 +24,7 @@ class GaussianUQ(RegressorUQ, NetworkUQ):
         **NetworkUQ._parameter_constraints,
         "noise": [StrOptions({"heteroscedastic", "homoscedastic"}), None],
         "nll_beta": [Interval(Real, 0, 1, closed="both")],
+        "calibrate": ["boolean"],
     }
 
     def _make_head(self, n_members):
@@ -40,12 +47,25 @@ class GaussianUQ(RegressorUQ, NetworkUQ):
         net.criterion_.nll_beta = self._nll_beta()  # it may change, even in partial_fit
         return net
 
+    def _finish(self, net, monitor, plan):
+        super()._finish(net, monitor, plan)
+        if self.calibrate and self.noise is not None and monitor.scores is not None:
+            mean_squared_z, n_rows = monitor.mean_squared_z(net, ddof=self._ddof)
+            share = n_rows / (n_rows + _PRIOR_ROWS)
+            self._std_factors_ = np.sqrt(1 + share * (mean_squared_z - 1))
+        elif not (plan.partial and plan.resume):
+            self._std_factors_ = np.ones(self.n_outputs_)
+
     def _fit_model(self, data, set_up, plan):
         super()._fit_model(data, set_up, plan)
+        self.std_factor_ = self._one_or_all_outputs(self._std_factors_)
         if self.noise == "homoscedastic":
             scaled = self.net_.criterion_.noise_std().detach().cpu().double().numpy()
-            noise_std = self._in_units_of_y(scaled)
-            self.noise_std_ = float(noise_std) if self.n_outputs_ == 1 else noise_std
+            noise_std = scaled * self._std_factors_ * self.y_scaler_.scale_
+            self.noise_std_ = self._one_or_all_outputs(noise_std)
+
+    def _one_or_all_outputs(self, values):
+        return float(values[0]) if self.n_outputs_ == 1 else values
 
 
 class CategoricalUQ(ClassifierUQ, NetworkUQ):

@@ -33,6 +33,9 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
     # Delta-UQ paper, 0 the variance of the mixture, which the papers of other methods take.
     _ddof = 1
 
+    # What the spread of the components and their stds are multiplied by, for each target.
+    _std_factors_ = np.ones(1)
+
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -236,14 +239,16 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
 
     def _variances(self, X):
         """Mean, epistemic and aleatoric variance of rows, in scaled units."""
-        return self._map_components(self._check_rows(X), partial(_moments, ddof=self._ddof))
+        mean, *variances = self._map_components(
+            self._check_rows(X), partial(_moments, ddof=self._ddof)
+        )
+        return mean, *(variance * self._std_factors_**2 for variance in variances)
 
     def _dist(self, X):
         """The predictive distribution of checked rows."""
         # (sample, component, target), and (sample, target) for the noise
-        means, stds, *noise_std = self._map_components(
-            X, partial(_mixture_parameters, ddof=self._ddof)
-        )
+        parameters = partial(_mixture_parameters, ddof=self._ddof, std_factors=self._std_factors_)
+        means, stds, *noise_std = self._map_components(X, parameters)
         for part, offset in ((means, self.y_scaler_.mean_), (stds, 0.0)):
             part *= self.y_scaler_.scale_
             part += offset
@@ -288,20 +293,22 @@ def _moments(components, *, ddof):
     return means[0].double() + centre, epistemic_var, stds.square().mean(dim=0)
 
 
-def _mixture_parameters(components, *, ddof):
+def _mixture_parameters(components, *, ddof, std_factors):
     """Means and stds `(sample, component, target)` of the predictive mixture.
 
     Where the components' means have stds of their own, those count in, and a third part is the
     std of the noise alone, `(sample, target)`.
 
     Eq. 6 divides by K - 1. Spreading the means by sqrt(K / (K - 1)) about their centre makes this
-    the variance of the mixture itself, so that its density and quantiles agree with the std.
+    the variance of the mixture itself, so that its density and quantiles agree with the std. The
+    factors of the std spread them likewise.
     """
     means, stds, *mean_stds = (part.double() for part in components)
-    n_components = len(means)
-    if ddof and n_components > 1:
-        centre = means.mean(dim=0)
-        means = centre + (means - centre) * (n_components / (n_components - ddof)) ** 0.5
+    factors, n_components = torch.tensor(std_factors, device=means.device), len(means)
+    spread = factors * (n_components / max(n_components - ddof, 1)) ** 0.5
+    centre = means.mean(dim=0)
+    means = centre + (means - centre) * spread
+    stds, *mean_stds = (part * factors for part in (stds, *mean_stds))
     if not mean_stds:
         return means.transpose(0, 1), stds.transpose(0, 1)
     noise_std = stds.square().mean(dim=0).sqrt()

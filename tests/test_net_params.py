@@ -38,11 +38,19 @@ def test_net_params_choose_the_optimizer(make, data):
 
 def test_net_params_set_a_learning_rate_schedule(make, data):
     schedule = LRScheduler(torch.optim.lr_scheduler.StepLR, step_size=1, gamma=0.1)
-    model = make(net_params={"callbacks": [("schedule", schedule)]}, learning_rate_init=0.01)
+    model = make(net_params={"callbacks": [("schedule", schedule)]}, learning_rate="constant")
     model.fit(*data)
     rates = model.net_.history[:, "event_lr"]
     np.testing.assert_allclose(rates, [0.01, 0.001, 0.0001])
     assert model.net_.optimizer_.param_groups[0]["lr"] == pytest.approx(1e-5)
+
+
+@pytest.mark.parametrize(
+    "schedule", [LRScheduler, LRScheduler("StepLR", step_size=1), ("name", LRScheduler("StepLR"))]
+)
+def test_two_schedules_at_once_are_refused(make, data, schedule):
+    with pytest.raises(ValueError, match="learning_rate='constant' to have yours alone"):
+        make(net_params={"callbacks": [schedule]}).fit(*data)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +185,9 @@ def test_what_skorch_or_the_optimizer_refuses_names_net_params(make, data):
 
 def test_callbacks_of_skorch_find_what_they_look_for(make, data, tmp_path):
     callbacks = [Checkpoint(dirname=tmp_path), LRScheduler("ReduceLROnPlateau")]
-    model = make(net_params={"callbacks": callbacks}, early_stopping=True).fit(*data)
+    model = make(
+        net_params={"callbacks": callbacks}, learning_rate="constant", early_stopping=True
+    ).fit(*data)
     assert (tmp_path / "params.pt").exists()
     best = model.net_.history[:, "valid_loss_best"]
     losses = model.net_.history[:, "valid_loss"]

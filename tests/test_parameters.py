@@ -25,7 +25,9 @@ MISTAKES = {
     "embedding": ["fourier", 1, True],
     "alpha": [-1e-9, "0", None],
     "batch_size": [0, -1, 2.5, "all", None],
+    "learning_rate": ["adaptive", None, 0.1],
     "learning_rate_init": [0, -1e-3, "0.1", None],
+    "averaging": [0, -1, 2.5, None],
     "max_iter": [0, -1, 2.5, None],
     "tol": [-1e-9, "0", None],
     "n_iter_no_change": [0, -1, 2.5, None],
@@ -39,7 +41,11 @@ MISTAKES = {
     "verbose": ["yes", -1],
 }
 OWN_MISTAKES = {
-    "regressor": {"noise": ["gaussian", 1, True], "nll_beta": [-0.1, 1.1, "0.5", None]},
+    "regressor": {
+        "noise": ["gaussian", 1, True],
+        "nll_beta": [-0.1, 1.1, "0.5", None],
+        "calibrate": ["auto", None, 2],
+    },
     "classifier": {"class_weight": ["even", 1, [1, 2]], "temper": ["yes", None, 2]},
 }
 

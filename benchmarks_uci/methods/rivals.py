@@ -206,13 +206,16 @@ class NGBoost(_Normal):
 
 
 def scaled_mlp(hidden_layer_sizes, batch_size, random_state):
-    """scikit-learn's MLP with Delta-UQ's step size, epochs and patience, and scaling outside."""
+    """scikit-learn's MLP with Delta-UQ's epochs and patience, and scaling outside.
+
+    It does not average its weights: its steps are smaller than Delta-UQ's.
+    """
     mlp = MLPRegressor(
         hidden_layer_sizes=hidden_layer_sizes,
         learning_rate_init=3e-3,
         batch_size=batch_size,
         early_stopping=True,
-        n_iter_no_change=40,
+        n_iter_no_change=30,
         max_iter=400,
         random_state=random_state,
     )

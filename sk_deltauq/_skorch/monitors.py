@@ -5,6 +5,8 @@ A monitor is called after each epoch with the net and answers whether to stop.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 
@@ -77,20 +79,36 @@ class HeldOutMonitor:
     def keep_members(self, members: slice) -> None:
         """Forget the scores of all other members."""
         self._best = self._best[members]
+        self._x, self._y, self._weights = (t[members] for t in (self._x, self._y, self._weights))
         self.scores = [scores[members] for scores in self.scores]
 
-    @torch.inference_mode()
+    def mean_squared_z(self, net, *, ddof: int) -> tuple[np.ndarray, float]:
+        """Mean over the held-out rows of their squared standardised errors, and their number.
+
+        Each member answers for its own rows, with all of its components; one mean a target. Rows
+        count by their weights.
+        """
+        squared_z = self._map(net, lambda raw, y: net.criterion_.squared_z(raw, y, ddof=ddof))
+        weighted = (squared_z * self._weights.unsqueeze(1)).sum((0, 2))
+        n_rows = self._weights.sum()
+        return (weighted / n_rows).cpu().numpy(), float(n_rows)
+
     def _score(self, net) -> np.ndarray:
         """Weighted mean score of each member on its own held-out rows."""
-        module, head = net.module_.eval(), net.criterion_
-        per_row = len(self._best) * self._n_components * module.width
-        step = max(1, _CHUNK_ELEMENTS // per_row)
+        scores = self._map(net, net.criterion_.score, limit=self._n_components)
+        return ((scores * self._weights).sum(1) / self._weights.sum(1)).cpu().numpy()
+
+    @torch.inference_mode()
+    def _map(self, net, function, limit: int | None = None) -> torch.Tensor:
+        """`function(raw, y)` of the held-out rows, in float64; samples on the last axis."""
+        module = net.module_.eval()
+        n_components = min(limit or math.inf, module.n_components // module.n_members)
+        step = max(1, _CHUNK_ELEMENTS // (len(self._x) * n_components * module.width))
         chunks = [
-            head.score(module.components(x, limit=self._n_components), y)
+            function(module.components(x, limit=limit), y)
             for x, y in zip(self._x.split(step, 2), self._y.split(step, 2), strict=True)
         ]
-        scores = torch.cat(chunks, dim=1).double()
-        return ((scores * self._weights).sum(1) / self._weights.sum(1)).cpu().numpy()
+        return torch.cat(chunks, dim=-1).double()
 
 
 class TrainingLossMonitor:

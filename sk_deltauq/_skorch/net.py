@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import torch
 from skorch import NeuralNet
 from skorch.callbacks import EarlyStopping
+from torch.optim.lr_scheduler import LambdaLR
 
+from sk_deltauq._skorch.averaging import WeightAverage
 from sk_deltauq._skorch.rows import AnchoredBatches, TrainingRows
+
+# Epochs after which the step size is down to 1 / sqrt(2) of what it was.
+_EPOCHS_BEFORE_DECAY = 50
+
+
+def inverse_scaling(epoch: int) -> float:
+    """Step size of an epoch, counted from 0, relative to the first one's.
+
+    The inverse root is what an average over the iterates wants (Polyak and Juditsky, 1992), and
+    unlike a cosine it needs no horizon: a patience may end it at any time.
+    """
+    return (1 + epoch / _EPOCHS_BEFORE_DECAY) ** -0.5
 
 
 class _StopTraining(Exception):
@@ -37,13 +52,28 @@ class StackedNet(NeuralNet):
         self.module, self.criterion = type(self.module_), type(self.criterion_)
         return self
 
-    def train(self, rows: TrainingRows, *, n_epochs: int, monitor=None, progress=None):
+    def train(
+        self,
+        rows: TrainingRows,
+        *,
+        n_epochs: int,
+        decay: bool = False,
+        averaged_epochs: int = 1,
+        monitor=None,
+        progress=None,
+    ):
         """Run at most `n_epochs` epochs.
 
         Parameters
         ----------
         rows : TrainingRows
         n_epochs : int
+        decay : bool, default=False
+            Whether the step size falls from epoch to epoch, by `inverse_scaling`; the epochs in
+            the history count.
+        averaged_epochs : int, default=1
+            Over how many epochs the weights are averaged: what the monitor sees after an epoch,
+            and what the net ends with. Training itself goes on from the last weights.
         monitor : callable, optional
             Called with the net after each epoch; training stops when it answers True.
         progress : tqdm.tqdm, optional
@@ -60,17 +90,29 @@ class StackedNet(NeuralNet):
             If the loss is no longer finite.
         """
         self._monitor, self._progress, self._stop = monitor, progress, False
+        self._average = WeightAverage(self, averaged_epochs) if averaged_epochs > 1 else None
+        self._schedule = self._decay() if decay else None
         self.notify("on_train_begin", X=rows, y=None)
         try:
             self.fit_loop(rows, epochs=n_epochs)
         except _StopTraining:
             pass
         finally:
-            self._monitor = self._progress = None
+            average, self._average = self._average, None
+            self._monitor = self._progress = self._schedule = None
+            if decay:  # training may go on some day
+                for group in self.optimizer_.param_groups:
+                    group["lr"] = group.pop("initial_lr")
+        if average is not None:
+            average.swap()
         self.notify("on_train_end", X=rows, y=None)
         self._drop_batch_history()
         self.module_.eval()
         return self._stop
+
+    def _decay(self):
+        n_epochs_so_far = len(self.history)
+        return LambdaLR(self.optimizer_, lambda epoch: inverse_scaling(n_epochs_so_far + epoch))
 
     def member_tensors(self, member: int) -> list[torch.Tensor]:
         """Views of all that training changes in one member, of the module and of the head."""
@@ -150,8 +192,16 @@ class StackedNet(NeuralNet):
                 f"learning_rate_init={self.lr}. Lower learning_rate_init, or look for extreme "
                 "values in X, y or sample_weight."
             )
+        if self._average is not None:
+            self._average.update()
+        if self._schedule is not None:
+            self._schedule.step()
         if self._monitor is not None:
-            self._stop = self._monitor(self)
+            averaged = (
+                contextlib.nullcontext() if self._average is None else self._average.in_place()
+            )
+            with averaged:
+                self._stop = self._monitor(self)
         if self._progress is not None:
             self._progress.set_postfix(loss=f"{loss:.4g}", refresh=False)
             self._progress.update()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
+from skorch.callbacks import LRScheduler
 from tqdm.auto import tqdm
 
 from sk_deltauq._folds import deal_folds
@@ -48,6 +49,15 @@ def batch_rows(batch_size, n_rows: int) -> int:
     return min(batch_size, n_rows)
 
 
+def _sets_step_size(net_params) -> bool:
+    """Whether one of the callbacks, alone or with its name, is a schedule of the step size."""
+    callbacks = net_params.get("callbacks") or []
+    if not isinstance(callbacks, list | tuple):
+        return False  # skorch's words for "none"
+    bare = [callback[-1] if isinstance(callback, tuple) else callback for callback in callbacks]
+    return any(c is LRScheduler or isinstance(c, LRScheduler) for c in bare)
+
+
 @dataclass(frozen=True)
 class Training:
     """How to train, read once from an estimator's parameters.
@@ -79,7 +89,9 @@ class Training:
     max_iter: int
     warn: bool
     batch_size: int | str
+    learning_rate: str
     learning_rate_init: float
+    averaging: int
     alpha: float
     tol: float
     n_iter_no_change: int
@@ -144,6 +156,11 @@ class Training:
                 f"net_params must not hold {', '.join(taken)}: "
                 + " ".join(f"{name!r} is {_OURS[name]}." for name in taken)
             )
+        if self.learning_rate != "constant" and _sets_step_size(self.net_params):
+            raise ValueError(
+                "net_params holds a schedule of the step size, and so does learning_rate="
+                f"{self.learning_rate!r}. Set learning_rate='constant' to have yours alone."
+            )
         # skorch keeps the callbacks that it is given, and they keep state: copies, not the user's.
         params.update(copy.deepcopy(self.net_params))
         try:
@@ -177,7 +194,14 @@ class Training:
         with bar, one_thread() if flops < _FLOPS_WORTH_THREADS else contextlib.nullcontext():
             if resumed:
                 monitor.start_from(net)
-            stopped = net.train(rows, n_epochs=self.max_iter, monitor=monitor, progress=bar)
+            stopped = net.train(
+                rows,
+                n_epochs=self.max_iter,
+                decay=self.learning_rate == "invscaling",
+                averaged_epochs=self.averaging,
+                monitor=monitor,
+                progress=bar,
+            )
         monitor.restore(net)
         if self.warn and not stopped:
             warnings.warn(

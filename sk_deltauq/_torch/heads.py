@@ -102,6 +102,16 @@ class GaussianHead(_Head):
         n_anchors = mean.shape[2]
         return (log_density.logsumexp(dim=2) - math.log(n_anchors)).mean(dim=1)
 
+    def squared_z(self, raw: torch.Tensor, y: torch.Tensor, *, ddof: int) -> torch.Tensor:
+        """Squared errors in units of the total variance, `(member, target, sample)`, of all pairs.
+
+        `ddof` is subtracted from the number of components in the variance of their means.
+        """
+        mean, variance = self._mean_and_variance(raw)
+        correction = min(ddof, mean.shape[2] - 1)
+        total = variance.mean(dim=2) + mean.var(dim=2, correction=correction)
+        return (y - mean.mean(dim=2)) ** 2 / total
+
     def noise_std(self) -> torch.Tensor:
         """The homoscedastic standard deviation of each target, `(target,)`, over all members."""
         return (softplus(self.raw_noise) + VARIANCE_FLOOR).mean(dim=0).squeeze(1).sqrt()

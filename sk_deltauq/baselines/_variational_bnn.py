@@ -88,20 +88,32 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
         Noise model: a variance that the network predicts for each row, one learnt variance for
         each output, or none. With None the loss is the squared error and the standard deviation
         is epistemic only: for targets without noise, such as a deterministic simulator.
+    calibrate : bool, default=True
+        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that
+        by which the held-out errors come out as large as predicted, drawn towards 1 as if 100
+        more rows needed none. Not without rows held out for early stopping, nor with
+        `noise=None`.
     embedding : {"sinusoidal", "periodic"} or None, default=None
         Embedding of the standardised inputs: fixed sines and cosines in octaves, or sines and
         cosines with learnt frequencies ([3]_). The inputs themselves are kept beside them.
     batch_size : int or "auto", default="auto"
         Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
         number of rows, from 32 to 1024.
+    learning_rate : {"invscaling", "constant"}, default="invscaling"
+        Step size of an epoch: `learning_rate_init / sqrt(1 + epoch / 50)`, or always the same.
+        `partial_fit` counts on, `fit` counts from 0.
     learning_rate_init : float, default=0.003
-        Step size of Adam.
+        Step size of Adam in the first epoch.
+    averaging : int, default=10
+        Number of epochs over which the weights are averaged (an exponential moving average of one
+        value an epoch): what is judged for early stopping, and what predicts. 1 takes the last
+        weights, as `partial_fit` does.
     max_iter : int, default=400
         Most epochs, each a pass over the training rows.
     tol : float, default=1e-4
         An epoch counts as an improvement if the score (or, without early stopping, the training
         loss) is better than the best one by more than this.
-    n_iter_no_change : int, default=40
+    n_iter_no_change : int, default=30
         Number of epochs in a row without an improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
         Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
@@ -145,6 +157,8 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
         The best of them.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`. Only with `noise="homoscedastic"`.
+    std_factor_ : float or ndarray of shape (n_outputs,)
+        What `calibrate` multiplies the standard deviations by; 1 if it does not.
     n_outputs_ : int
         Number of outputs.
     net_ : skorch.NeuralNet
@@ -219,12 +233,15 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
         n_draws=50,
         n_members=1,
         noise="heteroscedastic",
+        calibrate=True,
         embedding=None,
         batch_size="auto",
+        learning_rate="invscaling",
         learning_rate_init=3e-3,
+        averaging=10,
         max_iter=400,
         tol=1e-4,
-        n_iter_no_change=40,
+        n_iter_no_change=30,
         early_stopping="auto",
         validation_fraction=0.1,
         warm_start=False,
@@ -240,9 +257,12 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
         self.n_draws = n_draws
         self.n_members = n_members
         self.noise = noise
+        self.calibrate = calibrate
         self.embedding = embedding
         self.batch_size = batch_size
+        self.learning_rate = learning_rate
         self.learning_rate_init = learning_rate_init
+        self.averaging = averaging
         self.max_iter = max_iter
         self.tol = tol
         self.n_iter_no_change = n_iter_no_change
@@ -296,14 +316,21 @@ class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
     batch_size : int or "auto", default="auto"
         Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
         number of rows, from 32 to 1024.
+    learning_rate : {"invscaling", "constant"}, default="invscaling"
+        Step size of an epoch: `learning_rate_init / sqrt(1 + epoch / 50)`, or always the same.
+        `partial_fit` counts on, `fit` counts from 0.
     learning_rate_init : float, default=0.003
-        Step size of Adam.
+        Step size of Adam in the first epoch.
+    averaging : int, default=10
+        Number of epochs over which the weights are averaged (an exponential moving average of one
+        value an epoch): what is judged for early stopping, and what predicts. 1 takes the last
+        weights, as `partial_fit` does.
     max_iter : int, default=400
         Most epochs, each a pass over the training rows.
     tol : float, default=1e-4
         An epoch counts as an improvement if the score (or, without early stopping, the training
         loss) is better than the best one by more than this.
-    n_iter_no_change : int, default=40
+    n_iter_no_change : int, default=30
         Number of epochs in a row without an improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
         Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
@@ -417,10 +444,12 @@ class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
         class_weight=None,
         embedding=None,
         batch_size="auto",
+        learning_rate="invscaling",
         learning_rate_init=3e-3,
+        averaging=10,
         max_iter=400,
         tol=1e-4,
-        n_iter_no_change=40,
+        n_iter_no_change=30,
         early_stopping="auto",
         validation_fraction=0.1,
         warm_start=False,
@@ -438,7 +467,9 @@ class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
         self.class_weight = class_weight
         self.embedding = embedding
         self.batch_size = batch_size
+        self.learning_rate = learning_rate
         self.learning_rate_init = learning_rate_init
+        self.averaging = averaging
         self.max_iter = max_iter
         self.tol = tol
         self.n_iter_no_change = n_iter_no_change

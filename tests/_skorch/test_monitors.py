@@ -22,6 +22,7 @@ class ScriptedNet:
     def __init__(self, scores):
         self.scores, self.epoch = np.asarray(scores, dtype=float), -1
         self.weights = torch.zeros(self.scores.shape[1], 1)
+        self.n_members = self.n_components = self.scores.shape[1]
         self.history, self.module_, self.criterion_ = History(), self, self
 
     def next_epoch(self):

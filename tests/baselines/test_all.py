@@ -24,10 +24,11 @@ DIFFERENT = {
             "batch_size",
             "device",
             "embedding",
+            "learning_rate",
             "learning_rate_init",
             "module",
         }
-        | {"n_anchors", "n_members", "net_params", "nll_beta", "noise"},
+        | {"averaging", "calibrate", "n_anchors", "n_members", "net_params", "nll_beta", "noise"},
         set(),
     ),
     "VariationalBNN": (
@@ -36,7 +37,10 @@ DIFFERENT = {
     ),
 }
 # Parameters with a default of the method's own.
-OWN_DEFAULTS = {"PBP": {"hidden_layer_sizes", "max_iter", "n_iter_no_change"}}
+OWN_DEFAULTS = {
+    "PBP": {"hidden_layer_sizes", "max_iter", "n_iter_no_change"},
+    "VariationalBNN": {"learning_rate_init"},
+}
 SMALL = {
     "hidden_layer_sizes": (32,),
     "n_members": 2,

@@ -112,7 +112,9 @@ def test_training_is_the_one_written_out_in_plain_torch():
         "batch_size": 40,
         "max_iter": 8,
         "net_params": {"optimizer": torch.optim.SGD},
+        "learning_rate": "constant",
         "learning_rate_init": 0.05,
+        "averaging": 1,
     }
     model = regressor(**params).fit(X, y)
     start = regressor(**{**params, "max_iter": 1, "learning_rate_init": 1e-30}).fit(X, y)

@@ -158,6 +158,7 @@ def test_stacked_members_are_the_members_trained_one_by_one(hold_out):
         kind="regressor",
         hold_out=hold_out,
         alpha=0.0,
+        learning_rate_init=0.02,
         net_class=VariationalNet,
         batches=partial(NoisyBatches, n_units=17),
     )

@@ -1,0 +1,134 @@
+"""The factor of `calibrate`: what it is, what it acts on, and when there is none."""
+
+import numpy as np
+import pytest
+
+from sk_deltauq import DeltaUQRegressor
+from sk_deltauq._folds import deal_folds
+from sk_deltauq._random import Stream, numpy_rng
+from sk_deltauq.baselines import PBPRegressor
+
+PARAMS = {"hidden_layer_sizes": (8,), "max_iter": 30, "random_state": 0}
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(120, 3))
+    return X, 3 * X[:, 0] + np.exp(X[:, 1] / 2) * rng.normal(size=120) + 40
+
+
+def pair(data, **params):
+    """The same fit with and without."""
+    return [
+        DeltaUQRegressor(**{**PARAMS, **params}, calibrate=calibrate).fit(*data)
+        for calibrate in (True, False)
+    ]
+
+
+@pytest.mark.parametrize("n_members", [1, 3])
+@pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic"])
+def test_it_makes_held_out_errors_as_large_as_predicted(data, n_members, noise):
+    """Row by row from `predict`, one member at a time: squared z-scores, and 100 of one."""
+    X, y = data
+    with_factor, without = pair(data, n_members=n_members, noise=noise)
+    _, held_out = deal_folds(
+        numpy_rng(without.seed_, Stream.FOLDS), len(X), _folds(n_members), n_members
+    )
+    components, n_anchors = without.predict_dist(X), len(without.anchors_)
+    squared_z = []
+    for member, rows in enumerate(held_out):
+        own = slice(member * n_anchors, (member + 1) * n_anchors)
+        means, stds = components.means[own, rows], components.stds[own, rows]
+        # The mixture's means are spread so that n_components - 1 stands in the denominator.
+        spread = np.sqrt((len(components.means) - 1) / len(components.means))
+        centre = components.means[:, rows].mean(axis=0)
+        means = centre + (means - centre) * spread
+        variance = (stds**2).mean(axis=0) + means.var(axis=0, ddof=1)
+        squared_z.append((y[rows] - means.mean(axis=0)) ** 2 / variance)
+    squared_z = np.ravel(squared_z)
+    expected = np.sqrt((squared_z.sum() + 100) / (len(squared_z) + 100))
+    assert with_factor.std_factor_ == pytest.approx(expected, rel=1e-4)
+    assert abs(expected - 1) > 0.005, "a factor of one shows nothing"
+    assert without.std_factor_ == 1
+
+
+def _folds(n_members):
+    return {1: 6, 3: 6}[n_members]  # of 120 rows: 20 rows a fold
+
+
+@pytest.mark.parametrize("n_members", [1, 2])
+def test_it_multiplies_every_std_and_no_mean(data, n_members):
+    X, _ = data
+    with_factor, without = pair(data, n_members=n_members)
+    factor = with_factor.std_factor_
+    (mean, std), (plain_mean, plain_std) = (
+        m.predict(X, return_std=True) for m in (with_factor, without)
+    )
+    np.testing.assert_allclose(mean, plain_mean, rtol=1e-12)
+    np.testing.assert_allclose(std, factor * plain_std, rtol=1e-6)
+    parts, plain = (m.predict_uncertainty(X) for m in (with_factor, without))
+    for name in parts:
+        np.testing.assert_allclose(parts[name], factor * plain[name], rtol=1e-6, err_msg=name)
+    dist, plain = (m.predict_dist(X) for m in (with_factor, without))
+    np.testing.assert_allclose(dist.mean, mean, rtol=1e-6)
+    np.testing.assert_allclose(dist.std, std, rtol=1e-5)
+    # Quantiles keep their place between the mean and where they were.
+    levels = [0.1, 0.5, 0.9]
+    distance, plain_distance = (d.ppf(levels) - d.mean[:, None] for d in (dist, plain))
+    np.testing.assert_allclose(distance, factor * plain_distance, rtol=1e-4, atol=1e-5)
+
+
+def test_each_output_has_its_own(data):
+    X, y = data
+    Y = np.column_stack([y, X[:, 1]])
+    with_factor, without = pair((X, Y))
+    assert with_factor.std_factor_.shape == (2,)
+    assert with_factor.std_factor_[0] != with_factor.std_factor_[1]
+    np.testing.assert_array_equal(without.std_factor_, [1, 1])
+    std, plain = (m.predict(X, return_std=True)[1] for m in (with_factor, without))
+    np.testing.assert_allclose(std, plain * with_factor.std_factor_, rtol=1e-6)
+
+
+def test_the_noise_level_is_told_with_it(data):
+    with_factor, without = pair(data, noise="homoscedastic")
+    assert with_factor.noise_std_ == pytest.approx(
+        with_factor.std_factor_ * without.noise_std_, rel=1e-6
+    )
+    aleatoric = with_factor.predict_uncertainty(data[0]).aleatoric
+    np.testing.assert_allclose(aleatoric, with_factor.noise_std_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("params", [{"early_stopping": False}, {"noise": None}])
+def test_without_held_out_rows_or_noise_there_is_none(data, params):
+    with_factor, without = pair(data, **params)
+    assert with_factor.std_factor_ == 1
+    X, _ = data
+    np.testing.assert_array_equal(
+        with_factor.predict(X, return_std=True), without.predict(X, return_std=True)
+    )
+
+
+def test_partial_fit_keeps_it_and_a_new_fit_does_not(data):
+    model = DeltaUQRegressor(**PARAMS).fit(*data)
+    factor = model.std_factor_
+    assert factor != 1
+    assert model.partial_fit(*data).std_factor_ == factor
+    assert model.set_params(early_stopping=False).fit(*data).std_factor_ == 1
+    assert DeltaUQRegressor(**PARAMS).partial_fit(*data).std_factor_ == 1
+
+
+def test_rows_count_by_their_weights(data):
+    """A held-out row of weight two is a row that is held out twice."""
+    X, y = data
+    weights = np.ones(len(y))
+    model = DeltaUQRegressor(**PARAMS).fit(X, y, sample_weight=weights)
+    assert model.std_factor_ == DeltaUQRegressor(**PARAMS).fit(X, y).std_factor_
+    weights[:60] = 3
+    assert DeltaUQRegressor(**PARAMS).fit(X, y, sample_weight=weights).std_factor_ != (
+        model.std_factor_
+    )
+
+
+def test_a_method_that_knows_no_factor_has_none(data):
+    assert not hasattr(PBPRegressor(max_iter=2, random_state=0).fit(*data), "std_factor_")
