@@ -30,3 +30,23 @@ def test_a_folder_that_is_not_there_is_told(invoke):
     result = invoke("speed", "--out", "nowhere/speed.json")
     assert result.exit_code == 2
     assert "no folder 'nowhere'" in result.stderr
+
+
+def test_a_device_is_measured_beside_the_cpu(invoke, tmp_path):
+    """The CPU beside itself: the code is the same whatever the device."""
+    out = tmp_path / "speed.json"
+    result = invoke("speed", "--quick", "--device", "cpu", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    written = json.loads(out.read_text())
+    assert written["environment"]["device"] == "cpu"
+    whats = [row["what"] for row in written["results"]]
+    for word in ("predict with std on cpu", "fit on cpu", "fit of 20 members on cpu"):
+        assert any(what.startswith(word) for what in whats), word
+    differences = [row["value"] for row in written["results"] if "difference" in row["what"]]
+    assert differences == [0, 0]
+
+
+def test_a_device_that_is_not_there_is_told(invoke):
+    result = invoke("speed", "--device", "warp")
+    assert result.exit_code == 2
+    assert "torch cannot use 'warp' here" in result.stderr
