@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from sklearn.base import is_classifier
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
 from sk_deltauq._random import Stream, torch_generators
@@ -51,7 +52,7 @@ def answers(model, X):
     """All that a fitted model says about X, by method."""
     parts = {f"predict_uncertainty.{k}": v for k, v in model.predict_uncertainty(X).items()}
     labels_or_mean, std = model.predict(X, return_std=True)
-    if isinstance(model, DeltaUQClassifier):
+    if is_classifier(model):
         rest = {
             "predict_proba": model.predict_proba(X),
             "predict_log_proba": model.predict_log_proba(X),

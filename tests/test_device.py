@@ -11,7 +11,10 @@ from sklearn.base import clone, is_classifier
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
 from tests._helpers import TINY, answers, assert_finite
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 METHODS = [DeltaUQRegressor, DeltaUQClassifier] + [
     getattr(baselines, name) for name in baselines.__all__ if not name.startswith("PBP")
