@@ -172,7 +172,8 @@ def scaled_tensor(values: np.ndarray, scaler: StandardScaler, n_rows: int | None
     """Standardise to a float32 tensor, in chunks; `n_rows` pads it with rows of zeros."""
     n_rows = len(values) if n_rows is None else n_rows
     out = np.zeros((n_rows, values.shape[1]), dtype=np.float32)
-    for rows in gen_batches(len(values), _CHUNK_ROWS):
+    for start in range(0, len(values), _CHUNK_ROWS):  # gen_batches checks its arguments for long
+        rows = slice(start, min(start + _CHUNK_ROWS, len(values)))
         with np.errstate(over="ignore"):  # infinity is drawn in like any other far value
             scaled = (values[rows] - scaler.mean_) / scaler.scale_
         np.clip(scaled, -_FAR, _FAR, out=out[rows], casting="same_kind")

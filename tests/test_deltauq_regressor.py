@@ -224,11 +224,12 @@ def test_identity_activation_is_a_linear_model():
 def test_homoscedastic_noise_is_recovered(level):
     X, y = sine(200, noise=level)
     Y = np.column_stack([y, 100 * y])
-    one = regressor(**LEARN, noise="homoscedastic").fit(X, y)
+    settings = {**LEARN, "max_iter": 200, "n_iter_no_change": 200, "noise": "homoscedastic"}
+    one = regressor(**settings).fit(X, y)
     assert isinstance(one.noise_std_, float)
     assert 0.6 * level < one.noise_std_ < 1.5 * level
     np.testing.assert_allclose(one.predict_uncertainty(X).aleatoric, one.noise_std_, rtol=1e-5)
-    two = regressor(**LEARN, noise="homoscedastic").fit(X, Y)
+    two = regressor(**settings).fit(X, Y)
     assert two.noise_std_.shape == (2,)
     assert (two.noise_std_ / [level, 100 * level] < 1.5).all()
     assert (two.noise_std_ / [level, 100 * level] > 0.6).all()

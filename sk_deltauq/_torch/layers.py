@@ -15,6 +15,10 @@ from torch import nn
 CPU_FLOAT = {"dtype": torch.float32, "device": "cpu"}
 
 
+# In 1 MB, which is what a core has of fast cache.
+_CACHE_FLOATS = 2**18
+
+
 def _uniform(shape, bound: float, generators) -> torch.Tensor:
     """Draw `(member, *shape)` from U(-bound, bound), each member from its own generator."""
     draws = [torch.rand(shape, generator=g, **CPU_FLOAT) for g in generators]
@@ -72,8 +76,21 @@ class AnchoredLinear(nn.Module):
         """Each sample with its own anchor: both `(member, in, sample)`."""
         return torch.baddbmm(torch.baddbmm(self.bias, self.weight, x), self.anchor_weight, c)
 
-    def all_pairs(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-        """Each sample with every anchor: `(member, out, anchor, sample)`."""
-        rows = torch.baddbmm(self.bias, self.weight, x)  # (member, out, sample)
-        anchors = torch.bmm(self.anchor_weight, c)  # (member, out, anchor)
-        return rows.unsqueeze(2) + anchors.unsqueeze(3)
+    def all_pairs(self, x: torch.Tensor, c: torch.Tensor, *, reuse: bool = False):
+        """Each sample with every anchor: yields `(member, out, anchor, sample)`, a few at a time.
+
+        On a CPU so few anchors that the sums stay in its cache. With `reuse` all sums go into one
+        piece of memory, where fresh pages for each would take longer than all the arithmetic:
+        what is yielded then holds until the next is asked for, and has no gradient.
+        """
+        rows = torch.baddbmm(self.bias, self.weight, x).unsqueeze(2)  # (member, out, 1, sample)
+        anchors = torch.bmm(self.anchor_weight, c).unsqueeze(3)  # (member, out, anchor, 1)
+        fitting = _CACHE_FLOATS // rows.numel() if x.device.type == "cpu" else anchors.shape[2]
+        parts = anchors.split(max(fitting, 1), dim=2)
+        sums = None
+        for some in parts:
+            if reuse and sums is not None and sums.shape[2] == some.shape[2]:
+                torch.add(rows, some, out=sums)
+            else:
+                sums = rows + some
+            yield sums

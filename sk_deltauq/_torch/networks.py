@@ -208,10 +208,12 @@ class AnchoredMLP(_MLP, _Anchored):
         return self._after_first(self.first(self.embedding(x), self.embedding(c)))
 
     def _all_pairs(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-        h = self.first.all_pairs(self.embedding(x), self.embedding(c))
-        # Anchors and samples share one axis from here on, so one set of layers serves both ways.
-        out = self._after_first(h.flatten(2))
-        return out.view(self.n_members, -1, *h.shape[2:])
+        # Anchors and samples share one axis after it, so one set of layers serves both ways.
+        # A later layer copies what it is given; without one the sums are the answer.
+        reuse = bool(self.rest) and not torch.is_grad_enabled()
+        pairs = self.first.all_pairs(self.embedding(x), self.embedding(c), reuse=reuse)
+        outputs = [self._after_first(h.flatten(2)).unflatten(2, h.shape[2:]) for h in pairs]
+        return torch.cat(outputs, dim=2)
 
 
 class _Modules(nn.Module):

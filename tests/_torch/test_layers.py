@@ -3,6 +3,7 @@ import copy
 import pytest
 import torch
 
+from sk_deltauq._torch import layers
 from sk_deltauq._torch.layers import AnchoredLinear, StackedLinear
 
 M, D, H, N, K = 3, 4, 5, 7, 6
@@ -44,9 +45,15 @@ def test_anchored_layer_starts_as_torchs_linear_layer_of_double_width():
         assert own.mean().abs() < 0.1 * bound
 
 
-def test_all_pairs_is_a_loop_over_anchors(anchored):
+@pytest.mark.parametrize("reuse", [False, True])
+@pytest.mark.parametrize("n_at_a_time", [1, 2, K])
+def test_all_pairs_is_a_loop_over_anchors(anchored, monkeypatch, n_at_a_time, reuse):
+    monkeypatch.setattr(layers, "_CACHE_FLOATS", n_at_a_time * M * H * N)
     x, c = rows(M, D, N), rows(M, D, K, seed=1)
-    together = anchored.all_pairs(x, c)
+    with torch.set_grad_enabled(not reuse):
+        parts = [part.clone() for part in anchored.all_pairs(x, c, reuse=reuse)]
+    assert len(parts) == -(-K // n_at_a_time)
+    together = torch.cat(parts, dim=2)
     assert together.shape == (M, H, K, N)
     for k in range(K):
         one = anchored(x, c[:, :, k : k + 1].expand(-1, -1, N))

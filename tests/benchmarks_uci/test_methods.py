@@ -60,10 +60,12 @@ def test_networks_have_one_budget(name, preset):
     found, ours = (settings(make(each, preset, 300, random_state=0)) for each in (name, "deltauq"))
     for setting in (
         *("hidden_layer_sizes", "activation", "noise", "nll_beta", "alpha"),
-        *("batch_size", "learning_rate_init", "max_iter", "tol", "n_iter_no_change"),
-        *("early_stopping", "validation_fraction", "embedding", "net_params"),
+        *("batch_size", "learning_rate", "averaging", "max_iter", "tol", "n_iter_no_change"),
+        *("early_stopping", "validation_fraction", "calibrate", "embedding", "net_params"),
     ):
         assert found.get(setting, ours[setting]) == ours[setting], setting
+    if name != "bnn":  # noise in the weights wants smaller steps
+        assert found["learning_rate_init"] == ours["learning_rate_init"]
 
 
 @pytest.mark.parametrize(("n_rows", "batch_size"), [(100, 32), (4_000, 64), (10**7, 1024)])
@@ -74,12 +76,12 @@ def test_mlp_has_the_budget_of_the_networks(n_rows, batch_size):
     assert mlp.batch_size == batch_size
     for name in (
         "hidden_layer_sizes",
-        "learning_rate_init",
         "max_iter",
         "n_iter_no_change",
         "tol",
     ):
         assert settings(mlp)[name] == ours[name]
+    assert mlp.learning_rate_init < ours["learning_rate_init"], "it averages no weights"
 
 
 def test_sizes_of_the_ensembles_agree():
