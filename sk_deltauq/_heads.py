@@ -52,17 +52,19 @@ class GaussianUQ(RegressorUQ, NetworkUQ):
         if self.calibrate and self.noise is not None and monitor.scores is not None:
             mean_squared_z, n_rows = monitor.mean_squared_z(net, ddof=self._ddof)
             share = n_rows / (n_rows + _PRIOR_ROWS)
-            self._std_factors_ = np.sqrt(1 + share * (mean_squared_z - 1))
+            self.std_factor_ = self._one_or_all_outputs(np.sqrt(1 + share * (mean_squared_z - 1)))
         elif not (plan.partial and plan.resume):
-            self._std_factors_ = np.ones(self.n_outputs_)
+            self.std_factor_ = self._one_or_all_outputs(np.ones(self.n_outputs_))
 
     def _fit_model(self, data, set_up, plan):
         super()._fit_model(data, set_up, plan)
-        self.std_factor_ = self._one_or_all_outputs(self._std_factors_)
         if self.noise == "homoscedastic":
             scaled = self.net_.criterion_.noise_std().detach().cpu().double().numpy()
-            noise_std = scaled * self._std_factors_ * self.y_scaler_.scale_
+            noise_std = scaled * self._std_factors() * self.y_scaler_.scale_
             self.noise_std_ = self._one_or_all_outputs(noise_std)
+
+    def _std_factors(self):
+        return np.atleast_1d(self.std_factor_)
 
     def _one_or_all_outputs(self, values):
         return float(values[0]) if self.n_outputs_ == 1 else values

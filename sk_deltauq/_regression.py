@@ -33,9 +33,6 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
     # Delta-UQ paper, 0 the variance of the mixture, which the papers of other methods take.
     _ddof = 1
 
-    # What the spread of the components and their stds are multiplied by, for each target.
-    _std_factors_ = np.ones(1)
-
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -242,12 +239,16 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         mean, *variances = self._map_components(
             self._check_rows(X), partial(_moments, ddof=self._ddof)
         )
-        return mean, *(variance * self._std_factors_**2 for variance in variances)
+        return mean, *(variance * self._std_factors() ** 2 for variance in variances)
+
+    def _std_factors(self) -> np.ndarray:
+        """What the components' spread and stds are multiplied by: one factor, or one a target."""
+        return np.ones(1)
 
     def _dist(self, X):
         """The predictive distribution of checked rows."""
         # (sample, component, target), and (sample, target) for the noise
-        parameters = partial(_mixture_parameters, ddof=self._ddof, std_factors=self._std_factors_)
+        parameters = partial(_mixture_parameters, ddof=self._ddof, std_factors=self._std_factors())
         means, stds, *noise_std = self._map_components(X, parameters)
         for part, offset in ((means, self.y_scaler_.mean_), (stds, 0.0)):
             part *= self.y_scaler_.scale_

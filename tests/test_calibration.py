@@ -119,7 +119,7 @@ def test_partial_fit_keeps_it_and_a_new_fit_does_not(data):
 
 
 def test_rows_count_by_their_weights(data):
-    """A held-out row of weight two is a row that is held out twice."""
+    """Equal weights are none; how others count is in the tests of the monitors."""
     X, y = data
     weights = np.ones(len(y))
     model = DeltaUQRegressor(**PARAMS).fit(X, y, sample_weight=weights)

@@ -100,7 +100,10 @@ _OURS = (
     "The defaults of the package, the same for every set. They were settled in earlier trials, "
     "random splits of these sets among them; no set has its own."
 )
-_SHARED = f"{_OURS} All networks share widths, step size, epochs and early stopping."
+_SHARED = (
+    f"{_OURS} All networks share widths, epochs and early stopping, and all but the BNN the step "
+    "size."
+)
 
 METHODS = {
     method.name: method

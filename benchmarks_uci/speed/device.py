@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import warnings
 
 import numpy as np
 import torch
@@ -68,12 +67,15 @@ def _predictions(n_rows, n_features, widths, device, repeats):
 
 def _fits(n_rows, n_features, widths, batch_size, epochs, device, repeats):
     X, y = training.data(n_rows, n_features)
-    fit = functools.partial(fit_epochs, X, y, widths, batch_size, epochs)
+    on_cpu, on_device = (
+        functools.partial(fit_to_the_end, name, X, y, batch_size, epochs, widths=widths)
+        for name in ("cpu", device)
+    )
     seconds = in_turns(
         {
-            "cpu": functools.partial(fit, "cpu"),
-            "device": functools.partial(fit, device),
-            "members": functools.partial(fit, device, n_members=N_MEMBERS),
+            "cpu": on_cpu,
+            "device": on_device,
+            "members": functools.partial(on_device, n_members=N_MEMBERS),
         },
         repeats,
     )
@@ -110,24 +112,11 @@ def moved(model, device) -> DeltaUQRegressor:
     return model
 
 
-def fit_epochs(X, y, widths, batch_size, epochs, device, *, n_members=1):
-    """Exactly so many epochs, without early stopping."""
-    model = DeltaUQRegressor(
-        widths,
-        batch_size=batch_size,
-        max_iter=epochs,
-        n_iter_no_change=epochs + 1,
-        early_stopping=False,
-        n_members=n_members,
-        device=device,
-        random_state=0,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the epochs were too few
-        model.fit(X, y)
+def fit_to_the_end(device, *args, **settings) -> None:
+    """Train on the device, and wait for what is still under way there."""
+    training.fit_ours(*args, **settings, device=device)
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize(device)
-    return model
 
 
 def card(device: str) -> str:

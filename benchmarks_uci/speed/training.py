@@ -82,10 +82,12 @@ def data(n_rows: int, n_features: int):
     return X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(n_rows)
 
 
-def fit_ours(X, y, batch_size, epochs, *, early_stopping=False, n_members=1):
+def fit_ours(
+    X, y, batch_size, epochs, *, widths=WIDTHS, early_stopping=False, n_members=1, device="cpu"
+):
     """Exactly `epochs` epochs of the estimator: it never runs out of patience."""
     model = DeltaUQRegressor(
-        WIDTHS,
+        widths,
         batch_size=batch_size,
         max_iter=epochs,
         n_iter_no_change=epochs + 1,
@@ -93,6 +95,7 @@ def fit_ours(X, y, batch_size, epochs, *, early_stopping=False, n_members=1):
         nll_beta=NLL_BETA,
         early_stopping=early_stopping,
         n_members=n_members,
+        device=device,
         random_state=0,
     )
     with warnings.catch_warnings():

@@ -20,8 +20,8 @@ _EPOCHS_BEFORE_DECAY = 50
 def inverse_scaling(epoch: int) -> float:
     """Step size of an epoch, counted from 0, relative to the first one's.
 
-    The inverse root is what an average over the iterates wants (Polyak and Juditsky, 1992), and
-    unlike a cosine it needs no horizon: a patience may end it at any time.
+    Averages over the iterates want steps that fall more slowly than one over the epoch (Polyak and
+    Juditsky, 1992), and unlike a cosine this needs no horizon: a patience may end it at any time.
     """
     return (1 + epoch / _EPOCHS_BEFORE_DECAY) ** -0.5
 

@@ -115,6 +115,18 @@ def test_held_out_rows_count_by_their_weights():
     assert net.history["valid_loss"] == -2.0
 
 
+def test_the_mean_squared_z_counts_rows_by_their_weights_and_each_target_alone():
+    weights = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 0.5, 3.0, 1.0])
+    monitor, net = held_out_monitor(2, weights=weights), ScriptedNet([[0.0, 0.0]])
+    squared_z = torch.arange(16.0).reshape(2, 2, 4)  # (member, target, sample)
+    net.squared_z = lambda raw, y, ddof: squared_z
+    found, n_rows = monitor.mean_squared_z(net, ddof=1)
+    assert n_rows == 2 * 4.5
+    by_target = [[0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]]
+    expected = [np.average(z, weights=[0, 0.5, 3, 1] * 2) for z in by_target]
+    np.testing.assert_allclose(found, expected)
+
+
 def test_training_loss_monitor_stops_after_patience_epochs_without_a_gain_of_tol():
     monitor = TrainingLossMonitor(patience=2, tol=0.1)
     net = ScriptedNet([[0.0]])
