@@ -140,7 +140,7 @@ def _fill(record, task, dataset):
     """Run the task, and put into the record what is known at each step."""
     split, model = _prepare(record, task, dataset)
     X, y = dataset.X[split.test], dataset.y[split.test]
-    _warm_up(task.method, model)
+    warm_up(model, methods.METHODS[task.method].requires)
     # Of the processor, as a fit has one thread: what else the machine does is none of its time.
     start = time.process_time()
     model.fit(dataset.X[split.train], dataset.y[split.train])
@@ -158,9 +158,9 @@ def _fill(record, task, dataset):
     record.update(found)
 
 
-def _warm_up(name, model):
+def warm_up(model: BaseEstimator, requires: str | None) -> None:
     """Import what the first fit in a process would import, which is none of its time."""
-    if requires := methods.METHODS[name].requires:
+    if requires:
         importlib.import_module(requires)
     if type(model).__module__.startswith(sk_deltauq.__name__):
         _load_optimizer()

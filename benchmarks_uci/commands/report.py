@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from benchmarks_uci import figures
 from benchmarks_uci.report import ResultsError, by_run, read, readme, write_compact
 from benchmarks_uci.report.contents import Plot, caption, contents
 from benchmarks_uci.report.metrics import METRICS
@@ -74,7 +75,7 @@ def _readme(check: bool):
 
 def _write_pages(records: list[dict], metric: str, out: Path):
     # Imported here: only the pages need matplotlib, an extra.
-    from benchmarks_uci.report import html, markdown, plots
+    from benchmarks_uci.report import html, markdown
 
     blocks = contents(records, metric)
     out.mkdir(parents=True, exist_ok=True)
@@ -84,7 +85,7 @@ def _write_pages(records: list[dict], metric: str, out: Path):
         click.echo(f"wrote {out / name}")
     for block in blocks:
         if isinstance(block, Plot):
-            for fmt in plots.FORMATS:
+            for fmt in figures.FORMATS:
                 path = out / f"{block.name}.{fmt}"
-                path.write_bytes(plots.as_bytes(block.figure, fmt))
+                path.write_bytes(figures.as_bytes(block.figure, fmt))
                 click.echo(f"wrote {path}")

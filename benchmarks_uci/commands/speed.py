@@ -10,13 +10,19 @@ from pathlib import Path
 import click
 import torch
 from tqdm import tqdm
+from tqdm.contrib.logging import logging_redirect_tqdm
 
-from benchmarks_uci.speed import measure, results
+from benchmarks_uci import figures
+from benchmarks_uci.commands.common import Names
+from benchmarks_uci.commands.sources import source_options
+from benchmarks_uci.speed import curves, measure, results
 
 logger = logging.getLogger("benchmarks_uci")
 
 
-def _usable(device: str) -> str:
+def _usable(context, parameter, device):
+    if device is None:
+        return None
     try:
         torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError) as error:
@@ -24,29 +30,86 @@ def _usable(device: str) -> str:
     return device
 
 
+def _writable(context, parameter, path):
+    """Say that a file cannot be written before minutes are spent on what goes into it."""
+    if path is None:
+        return None
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(path.parent)!r}.")
+    return path
+
+
+def _drawable(context, parameter, path):
+    if _writable(context, parameter, path) is None:
+        return None
+    if path.suffix[1:] not in figures.FORMATS:
+        endings = " or ".join(f".{fmt}" for fmt in figures.FORMATS)
+        raise click.BadParameter(f"its name must end in {endings}, got {path.name!r}.")
+    try:
+        figures.new_figure(1, 1)
+    except ImportError as error:
+        raise click.BadParameter(str(error)) from error
+    return path
+
+
+FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
+
+
 @click.command(context_settings={"show_default": True})
 @click.option("--quick", is_flag=True, help="Tiny sizes: tries the code, measures nothing.")
 @click.option("--threads", type=click.IntRange(1), default=1, help="Threads of torch and BLAS.")
 @click.option(
-    "--device",
-    callback=lambda context, parameter, name: name and _usable(name),
-    help="A device of torch, such as cuda, to measure beside the CPU, and nothing else.",
+    "--only",
+    type=Names("measurement", measure.MEASUREMENTS),
+    default="all",
+    help=f"Out of {', '.join(measure.MEASUREMENTS)}.",
 )
 @click.option(
-    "--out", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="JSON file."
+    "--device",
+    callback=_usable,
+    help="A device of torch, such as cuda, to measure beside the CPU, and nothing else.",
 )
-def speed(quick, threads, device, out):
+@click.option("--out", type=FILE, callback=_writable, help="JSON file for all figures.")
+@click.option(
+    "--plot",
+    type=FILE,
+    callback=_drawable,
+    help="PNG or SVG file of how the cost grows with rows, features, anchors, members and width.",
+)
+@source_options
+def speed(quick, threads, only, device, out, plot, sources):
     """Compare the speed of things run side by side, and print their ratios."""
-    if out is not None and not out.parent.is_dir():
-        raise click.BadParameter(f"there is no folder {str(out.parent)!r}.", param_hint="--out")
-    steps = tqdm(measure.names(device), desc="speed", disable=not sys.stderr.isatty())
-    found = []
-    for name in steps:
-        steps.set_postfix_str(name)
-        if steps.disable:
-            logger.info("measuring: %s", name)
-        found += measure.run(name, quick=quick, n_threads=threads)
+    if device is not None and plot is not None:
+        raise click.UsageError("--plot is of the CPU: it does not go with --device.")
+    found, grown = [], []
+    steps = {
+        name: lambda name=name: found.extend(
+            measure.run(name, quick=quick, n_threads=threads, sources=sources)
+        )
+        for name in only
+    }
+    if plot is not None:
+        steps["curves"] = lambda: grown.extend(measure.run_curves(quick=quick, n_threads=threads))
+    if device is not None:
+        steps = {
+            device: lambda: found.extend(measure.run_on(device, quick=quick, n_threads=threads))
+        }
+    _take(steps)
     click.echo(results.table(found))
     click.echo(f"\n{measure.notes(threads, device)}")
     if out is not None:
-        out.write_text(json.dumps(measure.as_json(found, threads, device), indent=1) + "\n")
+        report = measure.as_json(found, grown, threads, device)
+        out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    if plot is not None:
+        plot.write_bytes(figures.as_bytes(curves.plot(grown), plot.suffix[1:]))
+
+
+def _take(steps):
+    """Run the measurements, and say which."""
+    bar = tqdm(steps, desc="speed", disable=not sys.stderr.isatty())
+    with logging_redirect_tqdm():
+        for name in bar:
+            bar.set_postfix_str(name)
+            if bar.disable:
+                logger.info("measuring: %s", name)
+            steps[name]()

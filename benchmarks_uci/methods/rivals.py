@@ -6,6 +6,7 @@ Like those of `sk_deltauq` they have `predict(X, return_std=True)` and `predict_
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import BaggingRegressor
@@ -116,6 +117,49 @@ class BaggedNoise(RegressorMixin, BaseEstimator):
     def predict_dist(self, X):
         means = np.stack([member.predict(X) for member in self.bagging_.estimators_])
         return NormalMixture(means, np.full_like(means, self.noise_std_))
+
+
+class JackknifePlus(_Normal):
+    """MAPIE's jackknife+ after bootstrap around a point predictor.
+
+    It gives intervals, not a distribution: the std is that of the normal distribution whose
+    interval is as wide, around the predicted point.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Regressor to fit to bootstrap samples.
+    n_estimators : int
+        Number of bootstrap samples; 30 is MAPIE's default.
+    coverage : float
+        Of the interval that the std is computed from.
+    random_state : int
+        Seed of the bootstrap samples.
+    """
+
+    def __init__(self, estimator, n_estimators=30, coverage=0.9, random_state=None):
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.coverage = coverage
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        # An extra
+        from mapie.regression import JackknifeAfterBootstrapRegressor
+
+        self.mapie_ = JackknifeAfterBootstrapRegressor(
+            self.estimator,
+            confidence_level=self.coverage,
+            resampling=self.n_estimators,
+            random_state=self.random_state,
+        )
+        self.mapie_.fit_conformalize(X, y)
+        return self
+
+    def _mean_and_std(self, X):
+        points, intervals = self.mapie_.predict_interval(X)
+        lower, upper = intervals[:, :, 0].T
+        return points, (upper - lower) / (2 * norm.ppf((1 + self.coverage) / 2))
 
 
 class GaussianProcess(_Normal):

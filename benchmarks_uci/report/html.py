@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from html import escape
 
+from benchmarks_uci.figures import as_bytes
 from benchmarks_uci.report.contents import Block, Bullets, Heading, Plot, Text
-from benchmarks_uci.report.plots import as_bytes
 from benchmarks_uci.report.tables import Table
 
 STYLE = """

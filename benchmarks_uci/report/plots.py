@@ -1,21 +1,17 @@
-"""Figures of a report. matplotlib is an extra, so it is imported where it is used."""
+"""Figures of a report."""
 
 from __future__ import annotations
 
-import io
 from math import ceil
 
 import numpy as np
 
+from benchmarks_uci.figures import new_figure
 from benchmarks_uci.report.cells import cells, ranks
 from benchmarks_uci.report.grouping import OURS, grouped, methods, the_run
 from benchmarks_uci.report.metrics import METRICS
 
 LEVELS = np.arange(1, 20) / 20
-FORMATS = ("png", "svg")
-# The same records give the same bytes: no date, and identifiers that are not random.
-RC_PARAMS = {"svg.hashsalt": "benchmarks_uci", "font.size": 9}
-METADATA = {"png": {"Software": None}, "svg": {"Date": None}}
 
 
 def calibration_plot(records: list[dict]):
@@ -31,7 +27,7 @@ def calibration_plot(records: list[dict]):
     panels = grouped(done, "data")
     n_columns = min(3, len(panels))
     n_rows = ceil(len(panels) / n_columns)
-    figure = _figure(3 * n_columns + 1.6, 2.8 * n_rows + 0.5)
+    figure = new_figure(3 * n_columns + 1.6, 2.8 * n_rows + 0.5)
     axes = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
     styles = _styles(methods(records))
     for axis in axes.flat[len(panels) :]:
@@ -61,7 +57,7 @@ def rank_plot(records: list[dict], metric: str = "nll"):
     if not found:
         return None
     order = sorted(found, key=lambda name: -np.mean(list(found[name].values())))
-    figure = _figure(6.4, 0.4 * len(order) + 1.4)
+    figure = new_figure(6.4, 0.4 * len(order) + 1.4)
     axis = figure.subplots()
     for height, method in enumerate(order):
         of_method = np.array(list(found[method].values()))
@@ -79,27 +75,6 @@ def rank_plot(records: list[dict], metric: str = "nll"):
         title=f"Ranks, {protocol}, preset {preset}",
     )
     return figure
-
-
-def as_bytes(figure, fmt: str = "png") -> bytes:
-    """The figure as a file of one of `FORMATS`."""
-    import matplotlib
-
-    buffer = io.BytesIO()
-    with matplotlib.rc_context(RC_PARAMS):
-        figure.savefig(buffer, format=fmt, dpi=120, metadata=METADATA[fmt])
-    return buffer.getvalue()
-
-
-def _figure(width: float, height: float):
-    """A figure that no window system knows of, and that nobody has to close."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "the plots of the report need matplotlib: pip install 'sk-deltauq[plotting]'"
-        ) from error
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _styles(names: list[str]) -> dict[str, dict]:

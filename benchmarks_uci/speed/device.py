@@ -9,32 +9,32 @@ import numpy as np
 import torch
 
 from benchmarks_uci.speed import training
+from benchmarks_uci.speed.prediction import LARGE, SMALL, Shape, features, fitted_model
 from benchmarks_uci.speed.results import Result, in_turns, medians, ratio
-from sk_deltauq import DeltaUQRegressor
 
-# Rows, features and widths of what is predicted, all with 20 anchors
-PREDICTIONS = [(45_730, 9, (50,)), (1_000_000, 9, (50,)), (45_730, 100, (256, 256))]
-QUICK_PREDICTIONS = [(500, 9, (50,)), (300, 20, (32, 32))]
+# Rows and shape of what is predicted, all with 20 anchors
+PREDICTIONS = [(45_730, SMALL), (1_000_000, SMALL), (45_730, LARGE)]
+QUICK_PREDICTIONS = [(500, SMALL), (300, Shape(20, (32, 32)))]
 
-# Rows, features, widths, batch size and epochs of what is trained
-FITS = [(36_000, 9, (50, 50), 256, 2), (36_000, 100, (256, 256), 1024, 2)]
-QUICK_FITS = [(300, 9, (50, 50), 32, 2)]
+# Rows, shape, batch size and epochs of what is trained
+FITS = [(36_000, Shape(9, (50, 50)), 256, 2), (36_000, LARGE, 1024, 2)]
+QUICK_FITS = [(300, Shape(9, (50, 50)), 32, 2)]
 N_MEMBERS = 20
 
 
 def measure(quick: bool, device: str) -> list[Result]:
     """Ratios of the time on the CPU to that on `device`; the same model, the same rows."""
     results = []
-    for n_rows, n_features, widths in QUICK_PREDICTIONS if quick else PREDICTIONS:
-        results += _predictions(n_rows, n_features, widths, device, 1 if quick else 5)
+    for n_rows, shape in QUICK_PREDICTIONS if quick else PREDICTIONS:
+        results += _predictions(n_rows, shape, device, 1 if quick else 5)
     for size in QUICK_FITS if quick else FITS:
         results += _fits(*size, device, 1 if quick else 3)
     return results
 
 
-def _predictions(n_rows, n_features, widths, device, repeats):
-    X = np.random.default_rng(1).standard_normal((n_rows, n_features))
-    on_cpu = fitted(n_features, widths)
+def _predictions(n_rows, shape, device, repeats):
+    X = features(n_rows, shape.n_features, seed=1)
+    on_cpu = fitted_model(shape)
     models = {"cpu": on_cpu, "device": moved(on_cpu, device)}
     answers = [model.predict(X[:500], return_std=True) for model in models.values()]
     difference = max(np.abs(a - b).max() for a, b in zip(*answers, strict=True))
@@ -45,7 +45,7 @@ def _predictions(n_rows, n_features, widths, device, repeats):
         },
         repeats,
     )
-    size = f"n = {n_rows:,}, d = {n_features}, {_shape(widths)}, K = 20"
+    size = f"n = {n_rows:,}, {shape}, K = 20"
     scale = on_cpu.y_scaler_.scale_[0]
     return [
         Result(
@@ -53,7 +53,7 @@ def _predictions(n_rows, n_features, widths, device, repeats):
             "the CPU, one thread",
             ratio(seconds, "cpu", "device"),
             "times faster",
-            seconds=medians(seconds, "device", "cpu"),
+            parts=medians(seconds, "device", "cpu"),
         ),
         Result(
             f"largest difference of numbers on {device}, in stds of y, {size}",
@@ -65,10 +65,10 @@ def _predictions(n_rows, n_features, widths, device, repeats):
     ]
 
 
-def _fits(n_rows, n_features, widths, batch_size, epochs, device, repeats):
-    X, y = training.data(n_rows, n_features)
+def _fits(n_rows, shape, batch_size, epochs, device, repeats):
+    X, y = training.data(n_rows, shape.n_features)
     on_cpu, on_device = (
-        functools.partial(fit_to_the_end, name, X, y, batch_size, epochs, widths=widths)
+        functools.partial(fit_to_the_end, name, X, y, batch_size, epochs, widths=shape.widths)
         for name in ("cpu", device)
     )
     seconds = in_turns(
@@ -79,32 +79,26 @@ def _fits(n_rows, n_features, widths, batch_size, epochs, device, repeats):
         },
         repeats,
     )
-    size = f"n = {n_rows:,}, d = {n_features}, {_shape(widths)}, {epochs} epochs"
+    size = f"n = {n_rows:,}, {shape}, {epochs} epochs"
     return [
         Result(
             f"fit on {device}, {size}",
             "the CPU, one thread",
             ratio(seconds, "cpu", "device"),
             "times faster",
-            seconds=medians(seconds, "device", "cpu"),
+            parts=medians(seconds, "device", "cpu"),
         ),
         Result(
             f"fit of {N_MEMBERS} members on {device}, {size}",
             f"one member on {device}",
             ratio(seconds, "members", "device"),
             "times as long",
-            seconds=medians(seconds, "members", "device"),
+            parts=medians(seconds, "members", "device"),
         ),
     ]
 
 
-def fitted(n_features, widths) -> DeltaUQRegressor:
-    """A model trained for a moment."""
-    X, y = training.data(1000, n_features)
-    return DeltaUQRegressor(widths, random_state=0).partial_fit(X, y)
-
-
-def moved(model, device) -> DeltaUQRegressor:
+def moved(model, device):
     """A copy that predicts on another device."""
     model = copy.deepcopy(model)
     model.net_.module_.to(device), model.net_.criterion_.to(device)
@@ -124,7 +118,3 @@ def card(device: str) -> str:
     if torch.device(device).type == "cuda":
         return torch.cuda.get_device_name(device)
     return device
-
-
-def _shape(widths) -> str:
-    return f"{len(widths)} x {widths[0]}"

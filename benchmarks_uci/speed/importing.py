@@ -24,7 +24,7 @@ def measure(quick: bool) -> list[Result]:
             median(a - b for a, b in zip(seconds["ours"], seconds["libraries"], strict=True)),
             "s more",
             goal=0.2,
-            seconds={name: median(values) for name, values in seconds.items()},
+            parts={name: median(values) for name, values in seconds.items()},
         )
     ]
 

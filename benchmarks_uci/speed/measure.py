@@ -12,30 +12,49 @@ import skorch
 import torch
 
 import sk_deltauq
+from benchmarks_uci.datasets import Sources
+from benchmarks_uci.speed import (
+    curves,
+    importing,
+    members,
+    memory,
+    peers,
+    prediction,
+    searching,
+    training,
+)
 from benchmarks_uci.speed import device as device_beside_cpu
-from benchmarks_uci.speed import importing, memory, prediction, training
 from benchmarks_uci.speed.results import Result
 from benchmarks_uci.threads import threads
 
+# Each is called with `quick` and the sources of data, and answers a list of results.
 MEASUREMENTS = {
-    "prediction": prediction.measure,
-    "memory": memory.measure,
-    "training": training.measure,
-    "import": importing.measure,
+    "prediction": lambda quick, sources: prediction.measure(quick),
+    "memory": lambda quick, sources: memory.measure(quick),
+    "training": lambda quick, sources: training.measure(quick),
+    "members": lambda quick, sources: members.measure(quick),
+    "peers": peers.measure,
+    "search": lambda quick, sources: searching.measure(quick),
+    "import": lambda quick, sources: importing.measure(quick),
 }
 
 
-def names(device: str | None) -> list[str]:
-    """What is measured: all of `MEASUREMENTS`, or a device beside the CPU."""
-    return list(MEASUREMENTS) if device is None else [device]
-
-
-def run(name: str, *, quick: bool, n_threads: int) -> list[Result]:
-    """Results of one of the `names`."""
+def run(name: str, *, quick: bool, n_threads: int, sources: Sources) -> list[Result]:
+    """Results of one of the `MEASUREMENTS`."""
     with threads(n_threads):
-        if name in MEASUREMENTS:
-            return MEASUREMENTS[name](quick)
-        return device_beside_cpu.measure(quick, name)
+        return MEASUREMENTS[name](quick, sources)
+
+
+def run_on(device: str, *, quick: bool, n_threads: int) -> list[Result]:
+    """Results of a device beside the CPU."""
+    with threads(n_threads):
+        return device_beside_cpu.measure(quick, device)
+
+
+def run_curves(*, quick: bool, n_threads: int) -> list[curves.Curve]:
+    """How the cost grows."""
+    with threads(n_threads):
+        return curves.measure(quick)
 
 
 def environment(n_threads: int, device: str | None) -> dict:
@@ -64,9 +83,12 @@ def notes(n_threads: int, device: str | None) -> str:
     )
 
 
-def as_json(results: list[Result], n_threads: int, device: str | None) -> dict:
-    """The results and the environment, ready for `json.dumps`."""
+def as_json(
+    results: list[Result], grown: list[curves.Curve], n_threads: int, device: str | None
+) -> dict:
+    """The results, the curves and the environment, ready for `json.dumps`."""
     return {
         "environment": environment(n_threads, device),
         "results": [{**asdict(result), "met": result.met} for result in results],
+        "curves": curves.as_json(grown),
     }

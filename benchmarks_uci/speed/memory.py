@@ -1,7 +1,9 @@
-"""Peak memory of predicting many rows, in a process of its own: it runs this module."""
+"""Peak memory of predicting and fitting, each in a process of its own: it runs this module."""
 
 from __future__ import annotations
 
+import functools
+import json
 import resource
 import subprocess
 import sys
@@ -11,29 +13,84 @@ import numpy as np
 from benchmarks_uci.speed.results import Result
 from benchmarks_uci.threads import threads
 
-N_FEATURES, N_ANCHORS = 9, 20
+N_ANCHORS = 20
 
 
 def measure(quick: bool) -> list[Result]:
-    """Peak memory over input and output, for both precisions of the input."""
+    """Peak memory over input and output, beside the arrays, more rows, and tiling."""
+    return [*_prediction(quick), *_tiling(quick), *_fit(quick)]
+
+
+def _prediction(quick):
     n_rows = 10_000 if quick else 1_000_000
-    results = []
-    for dtype in ("float32", "float64"):
-        results.append(
-            Result(
-                f"peak memory of predict with std, n = {n_rows:,}, K = {N_ANCHORS}, {dtype}",
-                "the arrays themselves",
-                peak_in_new_process(dtype, n_rows) / 1e6,
-                "MB more",
-                goal=300,
-            )
+    peaks = {
+        dtype: peak_in_new_process("predict", n_rows=n_rows, dtype=dtype) / 1e6
+        for dtype in ("float32", "float64")
+    }
+    results = [
+        Result(
+            f"peak memory of predict with std, n = {n_rows:,}, K = {N_ANCHORS}, {dtype}",
+            "the arrays themselves",
+            peak,
+            "MB more",
+            goal=300,
         )
+        for dtype, peak in peaks.items()
+    ]
+    ten_times = peak_in_new_process("predict", n_rows=10 * n_rows, dtype="float32") / 1e6
+    results.append(
+        Result(
+            f"peak memory of predict with std beyond the arrays, n = {10 * n_rows:,}, float32",
+            f"n = {n_rows:,}",
+            ten_times - peaks["float32"],
+            "MB more",
+            goal=10,
+            parts={f"{10 * n_rows:,}": ten_times, f"{n_rows:,}": peaks["float32"]},
+            parts_unit="MB",
+        )
+    )
     return results
 
 
-def peak_in_new_process(dtype: str, n_rows: int) -> int:
-    """`predict_peak` where nothing else has used memory before."""
-    command = [sys.executable, "-m", __name__, dtype, str(n_rows)]
+def _tiling(quick):
+    n_rows = 1000 if quick else 45_730
+    ours, tiled = (
+        peak_in_new_process(name, n_rows=n_rows, large=True) / 1e6
+        for name in ("predict", "predict_tiled")
+    )
+    return [
+        Result(
+            f"peak memory of predict with std beyond the arrays, n = {n_rows:,}, d = 100, 2 x 256",
+            "concatenate and tile",
+            ours / tiled,
+            "of it",
+            goal=0.1,
+            parts={"ours": ours, "tile": tiled},
+            parts_unit="MB",
+        )
+    ]
+
+
+def _fit(quick):
+    n_rows, n_features = (10_000 if quick else 1_000_000), 50
+    peak = peak_in_new_process("fit", n_rows=n_rows, n_features=n_features)
+    data = 4 * n_rows * n_features
+    return [
+        Result(
+            f"peak memory of data and fit, n = {n_rows:,}, d = {n_features}",
+            "the data in float32",
+            peak / data,
+            "times as much",
+            goal=2.5,
+            parts={"peak": peak / 1e6, "data": data / 1e6},
+            parts_unit="MB",
+        )
+    ]
+
+
+def peak_in_new_process(name: str, **settings) -> int:
+    """One of the `PEAKS` where nothing else has used memory before."""
+    command = [sys.executable, "-m", __name__, name, json.dumps(settings)]
     return int(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
@@ -52,18 +109,43 @@ def peak_bytes() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def predict_peak(dtype: str, n_rows: int) -> int:
+def predict_peak(n_rows: int, dtype="float32", large=False, tiled=False) -> int:
     """Bytes that `predict(X, return_std=True)` needs beyond `X` and its two answers."""
-    from benchmarks_uci.speed.prediction import fitted_model
+    from benchmarks_uci.speed import prediction
 
-    model = fitted_model()
-    X = np.random.default_rng(0).standard_normal((n_rows, N_FEATURES), dtype=dtype)
-    model.predict(X[:1000], return_std=True)  # what is loaded at the first call
+    shape = prediction.LARGE if large else prediction.SMALL
+    model = prediction.fitted_model(shape)
+    X = np.random.default_rng(0).standard_normal((n_rows, shape.n_features), dtype=dtype)
+    predict = functools.partial(prediction.predict_tiled, model)
+    if not tiled:
+        predict = functools.partial(model.predict, return_std=True)
+    predict(X[:1000])  # what is loaded at the first call
     before = peak_bytes()
-    answers = model.predict(X, return_std=True)
+    answers = predict(X)
     return peak_bytes() - before - sum(a.nbytes for a in answers)
 
 
+def fit_peak(n_rows: int, n_features: int) -> int:
+    """Bytes that float32 data and the fit of one epoch need together."""
+    from benchmarks_uci.speed import training
+
+    def fit(n_rows):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((n_rows, n_features), dtype="float32")
+        training.fit_ours(X, X[:, 0].copy(), "auto", 1)
+
+    fit(1000)  # what is loaded at the first call
+    before = peak_bytes()
+    fit(n_rows)
+    return peak_bytes() - before
+
+
+PEAKS = {
+    "predict": predict_peak,
+    "predict_tiled": functools.partial(predict_peak, tiled=True),
+    "fit": fit_peak,
+}
+
 if __name__ == "__main__":
     with threads(1):
-        print(max(0, predict_peak(sys.argv[1], int(sys.argv[2]))))
+        print(max(0, PEAKS[sys.argv[1]](**json.loads(sys.argv[2]))))

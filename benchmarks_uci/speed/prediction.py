@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,51 +14,82 @@ from torch import nn
 from benchmarks_uci.speed.results import Result, in_turns, medians, ratio
 from sk_deltauq import DeltaUQRegressor
 
-N_ROWS, N_FEATURES, N_HIDDEN, N_ANCHORS = 45_730, 9, 50, 20
+N_ANCHORS = 20
 TILE, PLAIN, OURS = "tile", "plain", "ours"
 
 
+class Shape(NamedTuple):
+    """Features, and widths of the hidden layers."""
+
+    n_features: int = 9
+    widths: tuple[int, ...] = (50,)
+
+    def __str__(self):
+        return f"d = {self.n_features}, {len(self.widths)} x {self.widths[0]}"
+
+
+SMALL, LARGE = Shape(), Shape(100, (256, 256))
+
+
+class Case(NamedTuple):
+    """What is predicted, and the goals: times faster than tiling, times as long as plain."""
+
+    shape: Shape
+    n_rows: int
+    goal_tile: float
+    goal_plain: float | None
+    repeats: int
+
+
+CASES = [Case(SMALL, 45_730, 8, 3, 7), Case(LARGE, 45_730, 1.5, None, 3)]
+QUICK_CASES = [Case(SMALL, 500, 8, 3, 1), Case(Shape(20, (32, 32)), 200, 1.5, None, 1)]
+
+
 def measure(quick: bool) -> list[Result]:
-    """Equal numbers first, then times."""
-    n_rows = 500 if quick else N_ROWS
-    model, X = fitted_model(), features(n_rows, seed=1)
+    """For each case equal numbers first, then times."""
+    return [result for case in (QUICK_CASES if quick else CASES) for result in _results(case)]
+
+
+def _results(case):
+    model, X = fitted_model(case.shape), features(case.n_rows, case.shape.n_features, seed=1)
     functions = {
         OURS: functools.partial(model.predict, X, return_std=True),
         TILE: functools.partial(predict_tiled, model, X),
-        PLAIN: functools.partial(predict_plain, model, plain_network(), X),
+        PLAIN: functools.partial(predict_plain, model, plain_network(case.shape), X),
     }
-    seconds = in_turns(functions, 1 if quick else 7)
-    what = f"predict with std, n = {n_rows:,}, d = {N_FEATURES}, 1 x {N_HIDDEN}, K = {N_ANCHORS}"
+    seconds = in_turns(functions, case.repeats)
+    what = f"predict with std, n = {case.n_rows:,}, {case.shape}, K = {N_ANCHORS}"
     return [
-        *same_numbers(model, X[:500]),
+        *same_numbers(model, X[:500], case.shape),
         Result(
             what,
             "concatenate and tile",
             ratio(seconds, TILE, OURS),
             "times faster",
-            goal=5,
+            goal=case.goal_tile,
             at_least=True,
-            seconds=medians(seconds, OURS, TILE),
+            parts=medians(seconds, OURS, TILE),
         ),
         Result(
             what,
             "plain forward pass, no anchors",
             ratio(seconds, OURS, PLAIN),
             "times as long",
-            seconds=medians(seconds, OURS, PLAIN),
+            goal=case.goal_plain,
+            parts=medians(seconds, OURS, PLAIN),
         ),
     ]
 
 
-def features(n_rows: int, seed: int) -> np.ndarray:
+def features(n_rows: int, n_features: int, seed: int) -> np.ndarray:
     """Random rows: times do not depend on the values."""
-    return np.random.default_rng(seed).standard_normal((n_rows, N_FEATURES))
+    return np.random.default_rng(seed).standard_normal((n_rows, n_features))
 
 
-def fitted_model() -> DeltaUQRegressor:
-    """One hidden layer of 50, trained for a moment."""
-    X = features(1000, seed=0)
-    model = DeltaUQRegressor(N_HIDDEN, n_anchors=N_ANCHORS, random_state=0)
+def fitted_model(shape: Shape = SMALL) -> DeltaUQRegressor:
+    """A model trained for a moment."""
+    X = features(1000, shape.n_features, seed=0)
+    model = DeltaUQRegressor(shape.widths, n_anchors=N_ANCHORS, random_state=0)
     return model.partial_fit(X, 100 * np.sin(X[:, 0]))
 
 
@@ -85,9 +118,12 @@ def forward_tiled(module, x: torch.Tensor, anchors: torch.Tensor) -> torch.Tenso
     return h
 
 
-def plain_network() -> nn.Module:
-    """The same width and outputs without anchors."""
-    return nn.Sequential(nn.Linear(N_FEATURES, N_HIDDEN), nn.ReLU(), nn.Linear(N_HIDDEN, 2))
+def plain_network(shape: Shape = SMALL) -> nn.Module:
+    """The same widths and outputs without anchors."""
+    layers = []
+    for n_in, n_out in pairwise([shape.n_features, *shape.widths, 2]):
+        layers += [nn.Linear(n_in, n_out), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
 
 
 def predict_plain(model, network, X):
@@ -99,7 +135,7 @@ def predict_plain(model, network, X):
         return mean.numpy() * scale + offset, std.numpy() * scale
 
 
-def same_numbers(model, X) -> list[Result]:
+def same_numbers(model, X, shape: Shape = SMALL) -> list[Result]:
     """Largest difference to tiling: raw outputs in float64, and predictions, in stds of y."""
     module = copy.deepcopy(model.net_.module_).double()
     x = torch.from_numpy(model.x_scaler_.transform(X))
@@ -109,7 +145,7 @@ def same_numbers(model, X) -> list[Result]:
         raw = (ours - tiled.permute(2, 0, 1)).abs().max().item()
     pairs = zip(model.predict(X, return_std=True), predict_tiled(model, X), strict=True)
     public = max(np.abs(a - b).max() for a, b in pairs) / model.y_scaler_.scale_[0]
-    what, against = "largest difference of numbers", "concatenate and tile"
+    what, against = f"largest difference of numbers, {shape}", "concatenate and tile"
     return [
         Result(f"{what}, float64", against, raw, "", goal=1e-10),
         Result(f"{what}, float32, in stds of y", against, float(public), "", goal=1e-4),

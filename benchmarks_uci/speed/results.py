@@ -24,8 +24,9 @@ class Result:
         Bound that `value` should keep, if there is one.
     at_least : bool
         Whether the goal is a lower bound; if not, an upper one.
-    seconds : dict of str to float
-        Median times behind a ratio.
+    parts : dict of str to float
+        What the figure was computed from: median seconds behind a ratio, as a rule.
+    parts_unit : str
     """
 
     what: str
@@ -34,7 +35,8 @@ class Result:
     unit: str
     goal: float | None = None
     at_least: bool = False
-    seconds: dict[str, float] = field(default_factory=dict)
+    parts: dict[str, float] = field(default_factory=dict)
+    parts_unit: str = "s"
 
     @property
     def met(self) -> bool | None:
@@ -54,11 +56,14 @@ def table(results: list[Result]) -> str:
             f"{_figure(result.value)} {result.unit}".rstrip(),
             "" if result.goal is None else f"{'>=' if result.at_least else '<='} {result.goal:g}",
             words[result.met],
-            ", ".join(f"{name} {_figure(s)} s" for name, s in result.seconds.items()),
+            ", ".join(
+                f"{name} {_figure(part)} {result.parts_unit}"
+                for name, part in result.parts.items()
+            ),
         ]
         for result in results
     ]
-    headers = ["what", "against", "measured", "goal", "met", "medians"]
+    headers = ["what", "against", "measured", "goal", "met", "from"]
     return tabulate(rows, headers, "simple", disable_numparse=True)
 
 

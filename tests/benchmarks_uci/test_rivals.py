@@ -2,13 +2,14 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold
 
 from benchmarks_uci.methods.rivals import (
     BaggedNoise,
     ConstantNoise,
     GaussianProcess,
+    JackknifePlus,
     MarginalGaussian,
     NGBoost,
     scaled_mlp,
@@ -19,13 +20,14 @@ RIVALS = {
     "constant": lambda: ConstantNoise(LinearRegression(), random_state=0),
     "bagged": lambda: BaggedNoise(LinearRegression(), random_state=0),
     "gp": GaussianProcess,
+    "mapie": lambda: JackknifePlus(LinearRegression(), n_estimators=10, random_state=0),
     "ngboost": lambda: NGBoost(n_estimators=20, random_state=0),
 }
 
 
 def fitted(name, X, y):
-    if name == "ngboost":
-        pytest.importorskip("ngboost")
+    if name in ("mapie", "ngboost"):
+        pytest.importorskip(name)
     return RIVALS[name]().fit(X, y)
 
 
@@ -130,6 +132,19 @@ def test_ngboost_keeps_its_best_step(regression_data):
     mean, std = model.predict(X, return_std=True)
     np.testing.assert_allclose(mean, staged.params["loc"])
     np.testing.assert_allclose(std, staged.params["scale"])
+
+
+def test_jackknife_plus_answers_with_the_std_of_its_interval(regression_data):
+    pytest.importorskip("mapie")
+    X, y = regression_data
+    model = JackknifePlus(Ridge(), n_estimators=10, random_state=0).fit(X, y)
+    mean, std = model.predict(X, return_std=True)
+    points, intervals = model.mapie_.predict_interval(X)
+    np.testing.assert_array_equal(mean, points)
+    # A normal distribution has 90 % of its mass within 1.645 stds of its mean.
+    widths = intervals[:, 1, 0] - intervals[:, 0, 0]
+    np.testing.assert_allclose(2 * 1.6448536 * std, widths)
+    assert 0.85 < np.mean((intervals[:, 0, 0] <= y) & (y <= intervals[:, 1, 0])) < 0.97
 
 
 def test_scaled_mlp_learns_in_any_units(regression_data):

@@ -1,12 +1,16 @@
 import json
 
-from benchmarks_uci.speed import importing, measure, memory
+import pytest
+
+from benchmarks_uci.speed import importing, measure, memory, peers, searching
 
 
 def test_prints_its_rows_and_writes_them(invoke, monkeypatch, tmp_path):
-    # Both would start new interpreters, which takes seconds.
-    monkeypatch.setattr(memory, "peak_in_new_process", lambda dtype, n_rows: 1_000_000)
+    # All but the peers would start new interpreters, and all of them take seconds.
+    monkeypatch.setattr(memory, "peak_in_new_process", lambda name, **settings: 1_000_000)
     monkeypatch.setattr(importing, "import_seconds", lambda statement: 0.5)
+    monkeypatch.setattr(searching, "search", lambda X, y, n_jobs: None)
+    monkeypatch.setattr(peers, "PEERS", {})
     out = tmp_path / "speed.json"
     result = invoke("speed", "--quick", "--out", str(out))
     assert result.exit_code == 0, result.output
@@ -15,15 +19,55 @@ def test_prints_its_rows_and_writes_them(invoke, monkeypatch, tmp_path):
     found = written["results"]
     assert all(row["what"] in result.stdout for row in found)
     checks = [row for row in found if row["what"].startswith("largest difference")]
-    assert len(checks) == 2
+    assert len(checks) == 4
     assert all(row["met"] for row in checks)
-    for word in ("predict with std", "peak memory", "fit, ", "five members", "import"):
+    words = "predict with std", "peak memory", "fit, ", "five members", "GridSearchCV", "import"
+    for word in words:
         assert any(word in row["what"] for row in found), word
+    assert written["curves"] == []
 
 
 def test_says_what_it_measures(invoke, monkeypatch):
-    monkeypatch.setattr(measure, "MEASUREMENTS", {"nothing": lambda quick: []})
-    assert "measuring: nothing" in invoke("speed").stderr
+    monkeypatch.setattr(measure, "run", lambda name, **settings: [])
+    assert "measuring: import" in invoke("speed", "--only", "import").stderr
+
+
+def test_only_what_is_asked_for(invoke, monkeypatch):
+    result = invoke("speed", "--quick", "--only", "prediction")
+    assert result.exit_code == 0, result.output
+    assert "predict with std" in result.stdout
+    assert "import" not in result.stdout
+
+
+def test_a_measurement_that_is_not_there_is_told(invoke):
+    result = invoke("speed", "--only", "traning")
+    assert result.exit_code == 2
+    assert "Did you mean 'training'?" in result.stderr
+
+
+def test_growth_is_drawn_and_written(invoke, tmp_path):
+    pytest.importorskip("matplotlib")
+    out, plot = tmp_path / "speed.json", tmp_path / "cost.svg"
+    settings = "--only", "prediction", "--out", str(out), "--plot", str(plot)
+    result = invoke("speed", "--quick", *settings)
+    assert result.exit_code == 0, result.output
+    assert plot.read_bytes().startswith(b"<?xml")
+    curves = json.loads(out.read_text())["curves"]
+    assert [curve["varied"] for curve in curves] == ["n_rows", "width"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--plot", "cost.gif"], "must end in .png or .svg"),
+        (["--plot", "nowhere/cost.svg"], "no folder 'nowhere'"),
+        (["--plot", "cost.svg", "--device", "cpu"], "does not go with --device"),
+    ],
+)
+def test_a_plot_that_cannot_be_is_told_at_once(invoke, options, message):
+    result = invoke("speed", *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
 
 
 def test_a_folder_that_is_not_there_is_told(invoke):

@@ -59,20 +59,7 @@ def test_nothing_to_plot():
     assert plots.rank_plot(records(methods=("deltauq",))) is None
 
 
-@pytest.mark.parametrize("fmt", plots.FORMATS)
-def test_same_records_give_same_bytes(fmt):
-    first, second = (plots.as_bytes(plots.rank_plot(records()), fmt) for _ in range(2))
-    assert first == second
-    assert first.startswith({"png": b"\x89PNG", "svg": b"<?xml"}[fmt])
-
-
 def test_every_method_has_its_own_style():
     names = ["deltauq", *(f"m{i}" for i in range(25))]
     styles = plots._styles(names)
     assert len({(s["color"], s.get("linestyle")) for s in styles.values()}) == len(names)
-
-
-def test_missing_matplotlib_is_told(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"pip install 'sk-deltauq\[plotting\]'"):
-        plots.rank_plot(records())

@@ -1,6 +1,8 @@
 import numpy as np
+import pytest
 
-from benchmarks_uci.speed.memory import peak_bytes, predict_peak
+from benchmarks_uci.speed import memory, prediction
+from benchmarks_uci.speed.memory import PEAKS, peak_bytes
 
 
 def test_peak_grows_by_what_is_used_and_stays():
@@ -11,5 +13,45 @@ def test_peak_grows_by_what_is_used_and_stays():
     assert peak_bytes() > before + 30_000_000  # the kernel counts in batches of pages
 
 
-def test_peak_of_a_prediction_is_a_number_of_bytes():
-    assert isinstance(predict_peak("float32", 200), int)
+@pytest.fixture
+def readings(monkeypatch):
+    """Peaks to find, one after the other."""
+    values = [1_000_000, 10_000_000]
+    monkeypatch.setattr(memory, "peak_bytes", lambda: values.pop(0))
+    return values
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_peak_of_a_prediction_leaves_its_answers_out(readings, large):
+    # Two float64 numbers a row
+    assert PEAKS["predict"](n_rows=200, large=large) == 9_000_000 - 200 * 2 * 8
+    assert readings == []
+
+
+def test_peak_of_tiling_is_that_of_tiling(readings, monkeypatch):
+    rows = []
+
+    def tiled(model, X):
+        rows.append(len(X))
+        return X[:, 0], X[:, 1]
+
+    monkeypatch.setattr(prediction, "predict_tiled", tiled)
+    assert PEAKS["predict_tiled"](n_rows=200, dtype="float64") == 9_000_000 - 200 * 2 * 8
+    assert rows[-1] == 200
+
+
+def test_peak_of_a_fit_counts_its_data(readings):
+    assert PEAKS["fit"](n_rows=100, n_features=3) == 9_000_000
+
+
+def test_measurement_compares_the_peaks(monkeypatch):
+    def peak(name, n_rows, dtype="float32", large=False, n_features=0):
+        return {"predict": 2e6, "predict_tiled": 4e7, "fit": 4e6}[name] + (dtype == "float64")
+
+    monkeypatch.setattr(memory, "peak_in_new_process", peak)
+    found = [(result.value, result.met) for result in memory.measure(quick=True)]
+    # Two precisions, ten times the rows, a twentieth of tiling, twice the data of 2 MB
+    assert found == [
+        *[(2, True), (pytest.approx(2), True)],
+        *[(0, True), (0.05, True), (2, True)],
+    ]

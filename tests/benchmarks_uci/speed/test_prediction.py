@@ -19,14 +19,14 @@ def model():
 
 
 def test_tiling_gives_the_same_numbers(model):
-    exact, public = same_numbers(model, features(50, seed=1))
+    exact, public = same_numbers(model, features(50, 9, seed=1))
     assert exact.value < 1e-10
     assert public.value < 1e-4
 
 
 def test_tiled_forward_is_the_papers_formula_pair_by_pair(model):
     module = copy.deepcopy(model.net_.module_).double()
-    x = torch.from_numpy(features(3, seed=1))
+    x = torch.from_numpy(features(3, 9, seed=1))
     with torch.inference_mode():
         tiled = forward_tiled(module, x, module.anchors).view(20, 3, 2)
         pair = module(x[None, 2:].mT, module.anchors[None, 7:8].mT)  # (member, output, sample)
@@ -34,6 +34,6 @@ def test_tiled_forward_is_the_papers_formula_pair_by_pair(model):
 
 
 def test_plain_network_predicts_mean_and_std(model):
-    mean, std = predict_plain(model, plain_network(), features(5, seed=1))
+    mean, std = predict_plain(model, plain_network(), features(5, 9, seed=1))
     assert mean.shape == std.shape == (5,)
     assert (std > 0).all()

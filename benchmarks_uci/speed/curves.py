@@ -1,0 +1,111 @@
+"""How seconds of fit and prediction grow with rows, features, anchors, members and width.
+
+From one base case on, one of these is varied at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import asdict, dataclass
+from statistics import median
+
+import numpy as np
+
+from benchmarks_uci.figures import new_figure
+from benchmarks_uci.speed.results import in_turns
+from benchmarks_uci.speed.training import data
+from sk_deltauq import DeltaUQRegressor
+
+EPOCHS = 3
+BASE = {"n_rows": 4096, "n_features": 16, "n_anchors": 20, "n_members": 1, "width": 64}
+VALUES = {
+    "n_rows": [1024, 4096, 16_384, 65_536, 262_144],
+    "n_features": [4, 16, 64, 256],
+    "n_anchors": [2, 5, 20, 80],
+    "n_members": [1, 2, 5, 10, 20],
+    "width": [16, 64, 256, 1024],
+}
+QUICK_BASE = {"n_rows": 64, "n_features": 2, "n_anchors": 3, "n_members": 1, "width": 4}
+QUICK_VALUES = {"n_rows": [64, 128], "width": [4, 8]}
+TITLES = {
+    "n_rows": "rows (n)",
+    "n_features": "features (d)",
+    "n_anchors": "anchors (K)",
+    "n_members": "members (M)",
+    "width": "units in each of two layers",
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Seconds for each value of what is varied.
+
+    Attributes
+    ----------
+    varied : str
+        A key of `TITLES`.
+    values : list of int
+    fit, predict : list of float
+        Seconds of `EPOCHS` epochs of training, and of a prediction with a std for as many rows.
+    """
+
+    varied: str
+    values: list[int]
+    fit: list[float]
+    predict: list[float]
+
+
+def measure(quick: bool) -> list[Curve]:
+    """One curve for each thing that is varied; medians of three rounds."""
+    base, values = (QUICK_BASE, QUICK_VALUES) if quick else (BASE, VALUES)
+    return [
+        _curve(varied, base, of_varied, repeats=1 if quick else 3)
+        for varied, of_varied in values.items()
+    ]
+
+
+def _curve(varied, base, values, repeats):
+    fit, predict = [], []
+    for value in values:
+        settings = {**base, varied: value}
+        X, y = data(settings.pop("n_rows"), settings.pop("n_features"))
+        width = settings.pop("width")
+        model = DeltaUQRegressor(
+            (width, width), **settings, max_iter=EPOCHS, early_stopping=False, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that the epochs were too few
+            model.fit(X[:100], y[:100])  # what is loaded at the first call
+            seconds = in_turns(
+                {
+                    "fit": functools.partial(model.fit, X, y),
+                    "predict": functools.partial(model.predict, X, return_std=True),
+                },
+                repeats,
+            )
+        fit.append(median(seconds["fit"]))
+        predict.append(median(seconds["predict"]))
+    return Curve(varied, list(values), fit, predict)
+
+
+def as_json(curves: list[Curve]) -> list[dict]:
+    """Ready for `json.dumps`; `Curve(**entry)` reads an entry back."""
+    return [asdict(curve) for curve in curves]
+
+
+def plot(curves: list[Curve]):
+    """One panel a curve, both axes logarithmic, beside the slope of what is proportional."""
+    figure = new_figure(2.4 * len(curves) + 0.4, 2.8)
+    axes = np.atleast_1d(figure.subplots(1, len(curves), sharey=True))
+    for axis, curve in zip(axes, curves, strict=True):
+        axis.loglog(curve.values, curve.fit, "o-", color="C0", label=f"fit, {EPOCHS} epochs")
+        axis.loglog(curve.values, curve.predict, "s-", color="C3", label="predict with std")
+        proportional = curve.predict[-1] * np.array(curve.values) / curve.values[-1]
+        axis.loglog(curve.values, proportional, ":", color="0.6", label="proportional")
+        axis.set(xlabel=TITLES[curve.varied])
+        axis.set_xticks(curve.values, [f"{value:,}" for value in curve.values], fontsize=7)
+        axis.minorticks_off()
+    axes[0].set_ylabel("seconds, one thread")
+    axes[0].legend(fontsize=7)
+    return figure

@@ -1,0 +1,158 @@
+"""What users pick now, beside ours: seconds of fit and prediction with a std, and the NLL.
+
+All are fitted to the same random splits of real sets. NGBoost and MAPIE come with the extra
+`rivals`. A peer that is not installed is left out, and so is a set that cannot be had.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import time
+import warnings
+from collections.abc import Callable
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import train_test_split
+
+from benchmarks_uci import datasets, methods
+from benchmarks_uci.methods import rivals
+from benchmarks_uci.speed.results import Result, medians, ratio
+from benchmarks_uci.tasks import warm_up
+from sk_deltauq import DeltaUQRegressor
+from sk_deltauq.metrics import gaussian_nll
+
+logger = logging.getLogger("benchmarks_uci")
+
+SETS = ["concrete", "wine", "power"]
+SEEDS = [100, 101, 102]  # of the splits; the benchmark's table has others
+OURS = "DeltaUQRegressor(n_members=5)"
+
+
+class Peer(NamedTuple):
+    """Something to compare with.
+
+    `make(n_rows, random_state)` is a new estimator for `n_rows` training rows. `requires` is a
+    package that it needs, `max_rows` the most training rows that it can be asked to fit.
+    """
+
+    make: Callable[[int, int], BaseEstimator]
+    requires: str | None = None
+    max_rows: int | None = None
+
+
+def _of_the_benchmark(name):
+    method = methods.METHODS[name]
+    return Peer(
+        lambda n_rows, random_state: method.make("default", n_rows, random_state),
+        max_rows=method.max_rows,
+    )
+
+
+def _ours(n_rows, random_state):
+    return DeltaUQRegressor(n_members=5, random_state=random_state)
+
+
+def _ngboost(n_rows, random_state):
+    return rivals.NGBoost(n_estimators=500, random_state=random_state)
+
+
+def _jackknife(n_rows, random_state):
+    mlp = methods.make("mlp", "default", n_rows, random_state).estimator
+    return rivals.JackknifePlus(mlp, random_state=random_state)
+
+
+PEERS = {
+    "NGBoost, 500 trees": Peer(_ngboost, requires="ngboost"),
+    "GaussianProcessRegressor": _of_the_benchmark("gp"),
+    "MAPIE, jackknife+ after bootstrap, MLPRegressor": Peer(_jackknife, requires="mapie"),
+    "BaggingRegressor of five MLPRegressor": _of_the_benchmark("mlp-5"),
+}
+
+
+def measure(quick: bool, sources: datasets.Sources) -> list[Result]:
+    """Ratios of seconds, and differences of the NLL, to each peer on each set."""
+    results = []
+    for name in SETS[:1] if quick else SETS:
+        try:
+            data = datasets.load(name, sources)
+        except datasets.DataError as error:
+            logger.warning("Left out: %s. %s", name, error)
+            continue
+        results += _of_set(data, SEEDS[:1] if quick else SEEDS, 60 if quick else None)
+    return results
+
+
+def _of_set(data, seeds, n_rows):
+    """All methods in turns on each split; of the set's first rows alone, if `n_rows` says so."""
+    X, y = data.X[:n_rows], data.y[:n_rows]
+    splits = [train_test_split(X, y, test_size=0.2, random_state=seed) for seed in seeds]
+    n_train = len(splits[0][0])
+    peers = available(n_train)
+    compared = {OURS: Peer(_ours), **peers}
+    seconds, nlls = {name: [] for name in compared}, {name: [] for name in compared}
+    for i, (seed, split) in enumerate(zip(seeds, splits, strict=True)):
+        for name in list(compared)[:: -1 if i % 2 else 1]:
+            model = compared[name].make(n_train, seed)
+            warm_up(model, compared[name].requires)
+            spent, nll = fit_and_score(model, *split)
+            seconds[name].append(spent)
+            nlls[name].append(nll)
+    results = []
+    for peer in peers:
+        results += _results(peer, f"{data.name}, n = {n_train:,}", seconds, nlls)
+    return results
+
+
+def _results(peer, where, seconds, nlls):
+    return [
+        Result(
+            f"fit and predict with std, {where}",
+            peer,
+            ratio(seconds, peer, OURS),
+            "times faster",
+            goal=1,
+            at_least=True,
+            parts=_named(medians(seconds, OURS, peer)),
+        ),
+        Result(
+            f"NLL, {where}",
+            peer,
+            fmean(nlls[OURS]) - fmean(nlls[peer]),
+            "nats more",
+            goal=0,
+            parts=_named({name: fmean(nlls[name]) for name in (OURS, peer)}),
+            parts_unit="nats",
+        ),
+    ]
+
+
+def _named(parts):
+    ours, theirs = parts.values()
+    return {"ours": ours, "theirs": theirs}
+
+
+def available(n_train: int) -> dict[str, Peer]:
+    """The `PEERS` that are installed and can be fitted to so many rows."""
+    found = {}
+    for title, peer in PEERS.items():
+        if peer.requires and importlib.util.find_spec(peer.requires) is None:
+            logger.warning("Left out: %s. %s is not installed.", title, peer.requires)
+        elif peer.max_rows is None or n_train <= peer.max_rows:
+            found[title] = peer
+    return found
+
+
+def fit_and_score(
+    model, X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray
+) -> tuple[float, float]:
+    """Seconds of the fit and of the prediction together, and the NLL of mean and std."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of hyperparameters at their bounds, and the like
+        start = time.perf_counter()
+        mean, std = model.fit(X, y).predict(X_test, return_std=True)
+        seconds = time.perf_counter() - start
+    return seconds, gaussian_nll(y_test, mean, std)

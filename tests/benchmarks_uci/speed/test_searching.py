@@ -1,0 +1,20 @@
+import numpy as np
+
+from benchmarks_uci.speed import searching
+from benchmarks_uci.speed.training import data
+
+
+def test_search_scores_every_setting_by_nll():
+    found = searching.search(*data(60, 3), n_jobs=1)
+    scores = found.cv_results_["mean_test_score"]
+    assert len(scores) == 4
+    assert np.isfinite(scores).all()
+
+
+def test_measurement_is_the_ratio_of_the_jobs(monkeypatch):
+    jobs = []
+    monkeypatch.setattr(searching, "search", lambda X, y, n_jobs: jobs.append(n_jobs))
+    [result] = searching.measure(quick=True)
+    assert jobs == [1, 2]
+    assert list(result.parts) == ["two jobs", "one job"]
+    assert result.value == result.parts["one job"] / result.parts["two jobs"]
