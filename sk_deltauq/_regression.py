@@ -24,7 +24,7 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
 
     `_components` of a subclass returns means and stds, both `(component, sample, target)`, in
     units of the scaled target. A method whose components do not know their means for certain
-    returns the stds of these means as a third part.
+    returns the stds of these means as a third part, which may have one component for all.
     """
 
     _target_checks = {"multi_output": True, "y_numeric": True}
@@ -106,11 +106,10 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         y_std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Standard deviation, in the units of `y`. Only if `return_std` is True.
         """
-        mean, epistemic_var, aleatoric_var = self._variances(X)
-        y_mean = self._in_units_of_y(mean, self.y_scaler_.mean_)
         if not return_std:
-            return y_mean
-        return y_mean, self._in_units_of_y(np.sqrt(epistemic_var + aleatoric_var))
+            return self._map_moments(X, "mean")[0]
+        y_mean, y_std = self._map_moments(X, "mean", "total")
+        return y_mean, y_std
 
     def predict_uncertainty(self, X):
         """Tell the parts of the uncertainty apart.
@@ -131,12 +130,8 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
             - `aleatoric`: root of the mean noise variance; what no data would reduce.
             - `total`: root of the sum of both variances, as `predict(X, return_std=True)`.
         """
-        _, epistemic_var, aleatoric_var = self._variances(X)
-        return Bunch(
-            epistemic=self._in_units_of_y(np.sqrt(epistemic_var)),
-            aleatoric=self._in_units_of_y(np.sqrt(aleatoric_var)),
-            total=self._in_units_of_y(np.sqrt(epistemic_var + aleatoric_var)),
-        )
+        names = "epistemic", "aleatoric", "total"
+        return Bunch(**dict(zip(names, self._map_moments(X, *names), strict=True)))
 
     def predict_dist(self, X):
         """Predict the whole distribution of the target.
@@ -234,12 +229,22 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
             check_still_constant(Y, self.y_scaler_, "y")
         return scaled_tensor(Y, self.y_scaler_), weights, None
 
-    def _variances(self, X):
-        """Mean, epistemic and aleatoric variance of rows, in scaled units."""
-        mean, *variances = self._map_components(
-            self._check_rows(X), partial(_moments, ddof=self._ddof)
+    def _map_moments(self, X, *names):
+        """`names` out of mean, epistemic, aleatoric and total (stds), in the units of y.
+
+        All of it chunk by chunk, so that no more than the answers is ever held for all rows.
+        """
+        X = self._check_rows(X)
+        moments = partial(
+            _moments_in_units_of_y,
+            names=names,
+            ddof=self._ddof,
+            std_factors=self._std_factors(),
+            scale=self.y_scaler_.scale_,
+            offset=self.y_scaler_.mean_,
         )
-        return mean, *(variance * self._std_factors() ** 2 for variance in variances)
+        found = self._map_components(X, moments)
+        return [values[:, 0] for values in found] if self.n_outputs_ == 1 else found
 
     def _std_factors(self) -> np.ndarray:
         """What the components' spread and stds are multiplied by: one factor, or one a target."""
@@ -256,15 +261,13 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
             part.flags.writeable = False  # so that the mixture shares it
         last = 0 if self.n_outputs_ == 1 else slice(None)
         means, stds = (np.moveaxis(part, 1, 0)[..., last] for part in (means, stds))
-        if noise_std:
-            aleatoric = (noise_std[0] * self.y_scaler_.scale_)[:, last]
-            return NormalMixture(means, stds, aleatoric=aleatoric)
-        if stds.any():
-            return NormalMixture(means, stds)
-        # No noise model: nothing to mix over but point masses.
-        spread = NormalMixture(means, stds)
+        aleatoric = (noise_std[0] * self.y_scaler_.scale_)[:, last] if noise_std else None
+        dist = NormalMixture(means, stds, aleatoric=aleatoric)
+        if (stds if aleatoric is None else aleatoric).any():
+            return dist
+        # No noise model: some of what would be mixed are point masses.
         return NormalMixture(
-            spread.mean[np.newaxis], spread.std[np.newaxis], aleatoric=np.zeros_like(spread.std)
+            dist.mean[np.newaxis], dist.std[np.newaxis], aleatoric=np.zeros_like(dist.std)
         )
 
     def _map_blocks(self, X, function):
@@ -273,11 +276,6 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         return np.concatenate(
             [function(self._dist(X[rows])) for rows in gen_batches(len(X), _BLOCK_ROWS)]
         )
-
-    def _in_units_of_y(self, values, offset=0.0):
-        """Undo the scaling of y on the last axis, and drop that axis for one output."""
-        values = values * self.y_scaler_.scale_ + offset
-        return values[..., 0] if self.n_outputs_ == 1 else values
 
 
 def _moments(components, *, ddof):
@@ -292,6 +290,19 @@ def _moments(components, *, ddof):
     if mean_stds:
         epistemic_var = epistemic_var + mean_stds[0].square().mean(dim=0)
     return means[0].double() + centre, epistemic_var, stds.square().mean(dim=0)
+
+
+def _moments_in_units_of_y(components, *, names, ddof, std_factors, scale, offset):
+    """Those of the mean and the stds that `names` says, `(sample, target)`, in float64."""
+    mean, *variances = _moments(components, ddof=ddof)
+    factors, scale, offset = (
+        torch.tensor(values, device=mean.device) for values in (std_factors, scale, offset)
+    )
+    epistemic, aleatoric = (variance.double() * factors**2 for variance in variances)
+    found = {"epistemic": epistemic, "aleatoric": aleatoric, "total": epistemic + aleatoric}
+    return [
+        mean * scale + offset if name == "mean" else found[name].sqrt() * scale for name in names
+    ]
 
 
 def _mixture_parameters(components, *, ddof, std_factors):

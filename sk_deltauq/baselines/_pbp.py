@@ -218,8 +218,8 @@ class PBPRegressor(RegressorUQ):
         self.n_iter_ = len(self.loss_curve_)
         self.validation_scores_ = trained.scores
         self.best_validation_score_ = trained.best_score
-        noise_std = np.sqrt([self._posterior_.noise.variance])
-        self.noise_std_ = float(self._in_units_of_y(noise_std))
+        noise_std = np.sqrt(self._posterior_.noise.variance)
+        self.noise_std_ = float(noise_std * self.y_scaler_.scale_[0])
 
     def _components(self, x):
         """Also the std of the mean, which is known in closed form."""
