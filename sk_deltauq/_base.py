@@ -174,8 +174,8 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         return check_table(self, X, reset=False)
 
-    def _map_components(self, X, reduce):
-        """Apply `reduce` to the components of every row, chunk by chunk.
+    def _map_rows(self, X, function):
+        """Scale the rows and apply `function`, chunk by chunk.
 
         Every chunk has the same number of rows, the last one padded, and one thread, so a row
         meets the same matrix products wherever it stands and gets the same answer, to the last
@@ -186,8 +186,9 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         ----------
         X : ndarray of shape (n_samples, n_features)
             Checked rows.
-        reduce : callable
-            Maps what `_components` returns to a tuple of tensors with the samples first.
+        function : callable
+            Maps scaled rows `(row, feature)`, such as `_components` takes, to tensors with the
+            rows first.
 
         Returns
         -------
@@ -201,7 +202,7 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         def of_chunk(rows):
             x = scaled_tensor(X[rows], self.x_scaler_, n_rows=n_rows).to(device)
             with torch.inference_mode():
-                parts = reduce(self._components(x))
+                parts = function(x)
             return [part[: rows.stop - rows.start].cpu().numpy() for part in parts]
 
         chunks = list(gen_batches(len(X), n_rows))

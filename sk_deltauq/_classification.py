@@ -127,8 +127,9 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
         log_proba : ndarray of shape (n_samples, n_classes)
             Logarithm of `predict_proba`, finite also where that is zero by underflow.
         """
-        return self._map_components(
-            self._check_rows(X), lambda logits: (self._log_proba(self._tempered(logits)),)
+        return self._map_rows(
+            self._check_rows(X),
+            lambda x: (self._log_proba(self._tempered(self._components(x))),),
         )[0]
 
     def predict_uncertainty(self, X):
@@ -172,18 +173,19 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
         dist : CategoricalMixture
             One mixture a row; class numbers are positions in `classes_`.
         """
-        (logits,) = self._map_components(
-            self._check_rows(X), lambda logits: (self._tempered(logits.double()).transpose(0, 1),)
+        (logits,) = self._map_rows(
+            self._check_rows(X),
+            lambda x: (self._tempered(self._components(x).double()).transpose(0, 1),),
         )
         logits.flags.writeable = False  # so that the mixture shares it
         return CategoricalMixture(np.moveaxis(logits, 1, 0))
 
     def _summarise(self, X):
         """Probabilities, epistemic std, total and expected entropy of each row."""
-        return self._map_components(self._check_rows(X), self._summary_of_chunk)
+        return self._map_rows(self._check_rows(X), self._summary_of_chunk)
 
-    def _summary_of_chunk(self, logits):
-        logits = logits.double()
+    def _summary_of_chunk(self, x):
+        logits = self._components(x).double()
         epistemic = mean_logit_std(logits)
         logits = self._tempered(logits)
         log_proba = self._log_proba(logits)

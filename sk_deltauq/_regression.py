@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -24,7 +23,7 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
 
     `_components` of a subclass returns means and stds, both `(component, sample, target)`, in
     units of the scaled target. A method whose components do not know their means for certain
-    returns the stds of these means as a third part, which may have one component for all.
+    returns the stds of these means as a third part.
     """
 
     _target_checks = {"multi_output": True, "y_numeric": True}
@@ -235,26 +234,40 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         All of it chunk by chunk, so that no more than the answers is ever held for all rows.
         """
         X = self._check_rows(X)
-        moments = partial(
-            _moments_in_units_of_y,
-            names=names,
-            ddof=self._ddof,
-            std_factors=self._std_factors(),
-            scale=self.y_scaler_.scale_,
-            offset=self.y_scaler_.mean_,
-        )
-        found = self._map_components(X, moments)
+        settings = {
+            "ddof": self._ddof,
+            "std_factors": self._std_factors(),
+            "scale": self.y_scaler_.scale_,
+            "offset": self.y_scaler_.mean_,
+        }
+
+        def of_rows(x):
+            factors = self._row_factors(x)
+            return _moments_in_units_of_y(self._components(x), factors, names, **settings)
+
+        found = self._map_rows(X, of_rows)
         return [values[:, 0] for values in found] if self.n_outputs_ == 1 else found
 
     def _std_factors(self) -> np.ndarray:
         """What the components' spread and stds are multiplied by: one factor, or one a target."""
         return np.ones(1)
 
+    def _row_factors(self, x):
+        """What the total std of scaled rows is multiplied by, `(row,)`, or None for nothing.
+
+        The noise stays what it is: what is added is epistemic.
+        """
+        return None
+
     def _dist(self, X):
         """The predictive distribution of checked rows."""
+        settings = {"ddof": self._ddof, "std_factors": self._std_factors()}
+
+        def of_rows(x):
+            return _mixture_parameters(self._components(x), self._row_factors(x), **settings)
+
         # (sample, component, target), and (sample, target) for the noise
-        parameters = partial(_mixture_parameters, ddof=self._ddof, std_factors=self._std_factors())
-        means, stds, *noise_std = self._map_components(X, parameters)
+        means, stds, *noise_std = self._map_rows(X, of_rows)
         for part, offset in ((means, self.y_scaler_.mean_), (stds, 0.0)):
             part *= self.y_scaler_.scale_
             part += offset
@@ -292,24 +305,26 @@ def _moments(components, *, ddof):
     return means[0].double() + centre, epistemic_var, stds.square().mean(dim=0)
 
 
-def _moments_in_units_of_y(components, *, names, ddof, std_factors, scale, offset):
+def _moments_in_units_of_y(components, row_factors, names, *, ddof, std_factors, scale, offset):
     """Those of the mean and the stds that `names` says, `(sample, target)`, in float64."""
     mean, *variances = _moments(components, ddof=ddof)
     factors, scale, offset = (
         torch.tensor(values, device=mean.device) for values in (std_factors, scale, offset)
     )
     epistemic, aleatoric = (variance.double() * factors**2 for variance in variances)
+    if row_factors is not None:
+        epistemic += (epistemic + aleatoric) * (row_factors.double()[:, None] ** 2 - 1)
     found = {"epistemic": epistemic, "aleatoric": aleatoric, "total": epistemic + aleatoric}
     return [
         mean * scale + offset if name == "mean" else found[name].sqrt() * scale for name in names
     ]
 
 
-def _mixture_parameters(components, *, ddof, std_factors):
+def _mixture_parameters(components, row_factors, *, ddof, std_factors):
     """Means and stds `(sample, component, target)` of the predictive mixture.
 
-    Where the components' means have stds of their own, those count in, and a third part is the
-    std of the noise alone, `(sample, target)`.
+    Where the stds are not the noise alone, because the components' means have stds of their own
+    or because the rows have factors, a third part is that of the noise, `(sample, target)`.
 
     Eq. 6 divides by K - 1. Spreading the means by sqrt(K / (K - 1)) about their centre makes this
     the variance of the mixture itself, so that its density and quantiles agree with the std. The
@@ -319,10 +334,13 @@ def _mixture_parameters(components, *, ddof, std_factors):
     factors, n_components = torch.tensor(std_factors, device=means.device), len(means)
     spread = factors * (n_components / max(n_components - ddof, 1)) ** 0.5
     centre = means.mean(dim=0)
-    means = centre + (means - centre) * spread
+    shifts = (means - centre) * spread
     stds, *mean_stds = (part * factors for part in (stds, *mean_stds))
-    if not mean_stds:
-        return means.transpose(0, 1), stds.transpose(0, 1)
-    noise_std = stds.square().mean(dim=0).sqrt()
-    stds = torch.hypot(stds, mean_stds[0])
-    return means.transpose(0, 1), stds.transpose(0, 1), noise_std
+    noise = []
+    if mean_stds or row_factors is not None:
+        noise = [stds.square().mean(dim=0).sqrt()]
+    if mean_stds:
+        stds = torch.hypot(stds, mean_stds[0])
+    if row_factors is not None:
+        shifts, stds = (part * row_factors.double()[:, None] for part in (shifts, stds))
+    return (centre + shifts).transpose(0, 1), stds.transpose(0, 1), *noise

@@ -89,7 +89,7 @@ def test_each_output_has_its_own_units(regression_data):
 
 def test_prediction_is_the_papers_equation_6_written_as_a_loop_over_anchors(regression_data):
     X, y = regression_data
-    model = regressor(max_iter=10).fit(X, y)
+    model = regressor(max_iter=10, widening=0).fit(X, y)
     module, scale = model.net_.module_, model.y_scaler_.scale_[0]
     x, anchors = (scaled_tensor(rows, model.x_scaler_) for rows in (X, model.anchors_))
     means, variances = [], []
@@ -184,7 +184,7 @@ def test_samples_have_the_moments_of_the_prediction(fitted, X):
 
 def test_one_component_has_no_epistemic_uncertainty(regression_data):
     X, y = regression_data
-    model = regressor(n_anchors=1).fit(X, y)
+    model = regressor(n_anchors=1, widening=0).fit(X, y)
     assert_finite(answers(model, X))
     np.testing.assert_array_equal(model.predict_uncertainty(X).epistemic, 0)
 

@@ -45,6 +45,7 @@ OWN_MISTAKES = {
         "noise": ["gaussian", 1, True],
         "nll_beta": [-0.1, 1.1, "0.5", None],
         "calibrate": ["auto", None, 2],
+        "widening": [-0.1, None, "auto", float("nan")],
     },
     "classifier": {"class_weight": ["even", 1, [1, 2]], "temper": ["yes", None, 2]},
 }

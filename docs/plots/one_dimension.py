@@ -34,7 +34,7 @@ ax.plot(grid, mean, color="#08519c", label="mean")
 ax.plot(grid, true_mean(grid), "--", color="black", lw=1, label="true mean")
 ax.plot(x, y, ".", color="black", markersize=3, label="training data")
 ax.set(xlabel="x", ylabel="y")
-ax.legend(loc="upper left", frameon=False, fontsize="small")
+ax.legend(loc="lower left", frameon=False, fontsize="small")
 
 if len(sys.argv) > 1:
     fig.savefig(sys.argv[1], dpi=150)

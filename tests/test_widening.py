@@ -1,0 +1,104 @@
+"""What `widening` does to a band away from the training rows, and that it does nothing inside."""
+
+import numpy as np
+import pytest
+
+from sk_deltauq import DeltaUQRegressor
+from sk_deltauq._validation import scaled_tensor
+
+PARAMS = {"hidden_layer_sizes": (8,), "max_iter": 10, "n_iter_no_change": 10, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 3))
+    return X, 3 * X[:, 0] + rng.normal(size=200) + 40
+
+
+@pytest.fixture(scope="module")
+def new():
+    """Rows inside and, later ones, farther and farther outside."""
+    direction = np.array([1.0, -1.0, 0.5])
+    return np.linspace(0, 20, 50)[:, None] * direction
+
+
+def pair(data, **params):
+    """The same networks, with another widening and with none."""
+    settings = [{"widening": 0.7}, {"widening": 0}]
+    return [DeltaUQRegressor(**{**PARAMS, **params, **w}).fit(*data) for w in settings]
+
+
+def factors(model, X):
+    x = scaled_tensor(X, model.x_scaler_)
+    return 1 + 0.7 * model._landmarks_.excess(x).numpy().astype(float)
+
+
+@pytest.mark.parametrize("params", [{}, {"n_members": 2}, {"noise": None}, {"n_anchors": 1}])
+def test_std_grows_by_the_factor_and_the_mean_stays(data, new, params):
+    wide, narrow = pair(data, **params)
+    factor = factors(wide, new)
+    assert factor[0] == 1
+    assert factor[-1] > 3
+    assert (np.diff(factor) >= 0).all()
+    (mean, std), (same_mean, base) = (m.predict(new, return_std=True) for m in (wide, narrow))
+    np.testing.assert_array_equal(mean, same_mean)
+    np.testing.assert_allclose(std, base * factor, rtol=1e-5)
+
+
+def test_inside_nothing_changes(data):
+    wide, narrow = pair(data)
+    inside = factors(wide, data[0]) == 1
+    assert inside.mean() == pytest.approx(0.9, abs=0.03)
+    for of_wide, of_narrow in zip(
+        wide.predict_uncertainty(data[0][inside]).values(),
+        narrow.predict_uncertainty(data[0][inside]).values(),
+        strict=True,
+    ):
+        np.testing.assert_allclose(of_wide, of_narrow, rtol=1e-6)
+
+
+def test_what_is_added_is_epistemic(data, new):
+    wide, narrow = (model.predict_uncertainty(new) for model in pair(data))
+    np.testing.assert_allclose(wide.aleatoric, narrow.aleatoric)
+    assert (wide.epistemic[-10:] > narrow.epistemic[-10:]).all()
+
+
+@pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic", None])
+def test_the_distribution_agrees(data, new, noise):
+    wide, _ = pair(data, noise=noise)
+    dist, parts = wide.predict_dist(new), wide.predict_uncertainty(new)
+    np.testing.assert_allclose(dist.mean, wide.predict(new))
+    np.testing.assert_allclose(dist.std, parts.total, rtol=1e-6)
+    np.testing.assert_allclose(dist.aleatoric, parts.aleatoric, rtol=1e-6)
+    np.testing.assert_allclose(dist.epistemic, parts.epistemic, rtol=1e-3)
+    assert dist.n_components == (1 if noise is None else wide.n_components_)
+    lower, upper = wide.predict_interval(new).T
+    assert (upper - lower)[-1] > 2 * (upper - lower)[0]
+
+
+def test_each_output_is_widened_in_its_own_units(data, new):
+    X, y = data
+    wide, narrow = pair((X, np.column_stack([y, 1000 * X[:, 1]])))
+    ratio = wide.predict(new, return_std=True)[1] / narrow.predict(new, return_std=True)[1]
+    np.testing.assert_allclose(ratio, np.column_stack([factors(wide, new)] * 2), rtol=1e-5)
+
+
+def test_rows_that_came_later_are_inside(data):
+    X, y = data
+    model = DeltaUQRegressor(**PARAMS).partial_fit(X, y)
+    later = X + 15
+    before = factors(model, later)
+    model.partial_fit(later, y)
+    assert np.median(before) > 3
+    assert np.median(factors(model, later)) == 1
+    assert np.median(factors(model, X)) == 1
+
+
+def test_a_change_waits_for_the_next_fit(data, new):
+    wide, narrow = pair(data)
+    expected = wide.predict(new, return_std=True)[1]
+    wide.set_params(widening=0)
+    np.testing.assert_array_equal(wide.predict(new, return_std=True)[1], expected)
+    base = narrow.predict(new, return_std=True)[1]
+    np.testing.assert_array_equal(wide.fit(*data).predict(new, return_std=True)[1], base)
