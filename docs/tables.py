@@ -5,9 +5,15 @@ No import here needs more than the package itself and its documentation do.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from benchmarks_uci import methods
 from benchmarks_uci.datasets import EMBEDDED, SETS
 from benchmarks_uci.protocols import PROTOCOLS
+from benchmarks_uci.speed.results import HEADERS, Result
+
+SPEED = Path(__file__).parents[1] / "benchmarks_uci" / "results"
 
 
 def sets() -> str:
@@ -73,12 +79,21 @@ def settings(preset: str) -> str:
     return _list_table(("method", "settings"), rows)
 
 
+def speed(name: str) -> str:
+    """One row a measurement, and what they were measured on."""
+    written = json.loads((SPEED / f"speed-{name}.json").read_text(encoding="utf-8"))
+    rows = [Result.from_json(entry).cells() for entry in written["results"]]
+    facts = ", ".join(f"{key} {value}" for key, value in written["environment"].items())
+    return f"{_list_table(HEADERS, rows)}\nMeasured with: {facts}.\n"
+
+
 TABLES = {
     "sets": sets,
     "citations": citations,
     "protocols": protocols,
     "methods": chosen,
     **{f"preset {name}": lambda name=name: settings(name) for name in methods.PRESETS},
+    "speed": lambda: speed("cpu"),
 }
 
 

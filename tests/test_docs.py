@@ -21,6 +21,7 @@ from benchmarks_uci.report.metrics import METRICS
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BENCHMARK = (ROOT / "docs" / "benchmark.rst").read_text(encoding="utf-8")
+SPEED = (ROOT / "docs" / "speed.rst").read_text(encoding="utf-8")
 NUMBER = r"-?\d+\.?\d*(?:e[+-]?\d+)?"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -76,8 +77,8 @@ def test_readme_links_to_files_that_exist():
 
 
 def command_lines():
-    """What follows `python -m benchmarks_uci` on a line of the README or the page."""
-    found = re.findall(r"python -m benchmarks_uci *([^`\n]*)", README + BENCHMARK)
+    """What follows `python -m benchmarks_uci` on a line of the README or the pages."""
+    found = re.findall(r"python -m benchmarks_uci *([^`\n]*)", README + BENCHMARK + SPEED)
     return sorted(set(found))
 
 
@@ -116,10 +117,10 @@ def test_readme_names_what_the_benchmark_has():
 
 @pytest.fixture(scope="module")
 def tables():
-    """All tables of the page, made where only the package and its documentation are installed."""
+    """All tables of the pages, made where only the package and its documentation are installed."""
     code = """
 import sys
-for name in ("click", "openml", "distributed", "ngboost"):
+for name in ("click", "openml", "distributed", "ngboost", "tabulate"):
     sys.modules[name] = None  # from here on, to import it is an ImportError
 sys.path.insert(0, "docs")
 from tables import TABLES
@@ -132,10 +133,9 @@ print("\\0".join(f"{name}\\0{make()}" for name, make in TABLES.items()))
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def test_benchmark_page_shows_every_table(tables):
-    assert sorted(re.findall(r"^\.\. benchmark-table:: (.+)$", BENCHMARK, re.MULTILINE)) == sorted(
-        tables
-    )
+def test_pages_show_every_table(tables):
+    shown = re.findall(r"^\.\. benchmark-table:: (.+)$", BENCHMARK + SPEED, re.MULTILINE)
+    assert sorted(shown) == sorted(tables)
 
 
 def test_tables_list_every_set_and_method(tables):

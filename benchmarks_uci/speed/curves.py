@@ -94,9 +94,13 @@ def as_json(curves: list[Curve]) -> list[dict]:
     return [asdict(curve) for curve in curves]
 
 
-def plot(curves: list[Curve]):
-    """One panel a curve, both axes logarithmic, beside the slope of what is proportional."""
-    figure = new_figure(2.4 * len(curves) + 0.4, 2.8)
+def plot(curves: list[Curve], figure=None):
+    """One panel a curve, both axes logarithmic, beside the slope of what is proportional.
+
+    The figure is a new one if none is given.
+    """
+    if figure is None:
+        figure = new_figure(2.4 * len(curves) + 0.4, 2.8)
     axes = np.atleast_1d(figure.subplots(1, len(curves), sharey=True))
     for axis, curve in zip(axes, curves, strict=True):
         axis.loglog(curve.values, curve.fit, "o-", color="C0", label=f"fit, {EPOCHS} epochs")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import asdict
 
 import numpy as np
 import sklearn
@@ -89,6 +88,6 @@ def as_json(
     """The results, the curves and the environment, ready for `json.dumps`."""
     return {
         "environment": environment(n_threads, device),
-        "results": [{**asdict(result), "met": result.met} for result in results],
+        "results": [result.as_json() for result in results],
         "curves": curves.as_json(grown),
     }

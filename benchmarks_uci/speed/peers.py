@@ -29,6 +29,7 @@ logger = logging.getLogger("benchmarks_uci")
 
 SETS = ["concrete", "wine", "power"]
 SEEDS = [100, 101, 102]  # of the splits; the benchmark's table has others
+LARGE = 5000  # rows from which on one split says as much as three of fewer
 OURS = "DeltaUQRegressor(n_members=5)"
 
 
@@ -82,7 +83,8 @@ def measure(quick: bool, sources: datasets.Sources) -> list[Result]:
         except datasets.DataError as error:
             logger.warning("Left out: %s. %s", name, error)
             continue
-        results += _of_set(data, SEEDS[:1] if quick else SEEDS, 60 if quick else None)
+        seeds = SEEDS[:1] if quick or len(data.y) > LARGE else SEEDS
+        results += _of_set(data, seeds, 60 if quick else None)
     return results
 
 

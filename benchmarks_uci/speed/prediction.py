@@ -15,7 +15,10 @@ from benchmarks_uci.speed.results import Result, in_turns, medians, ratio
 from sk_deltauq import DeltaUQRegressor
 
 N_ANCHORS = 20
-TILE, PLAIN, OURS = "tile", "plain", "ours"
+OURS, NARROW, TILE, PLAIN, PASSES = "ours", "without widening", "tile", "plain", "passes"
+
+# Rows at a time that `passes_alone` takes: their hidden values stay in a core's fast cache.
+PASS_ROWS, PASS_ANCHORS = 1024, 5
 
 
 class Shape(NamedTuple):
@@ -52,15 +55,19 @@ def measure(quick: bool) -> list[Result]:
 
 def _results(case):
     model, X = fitted_model(case.shape), features(case.n_rows, case.shape.n_features, seed=1)
+    as_the_paper = fitted_model(case.shape, widening=0)
     functions = {
         OURS: functools.partial(model.predict, X, return_std=True),
+        NARROW: functools.partial(as_the_paper.predict, X, return_std=True),
         TILE: functools.partial(predict_tiled, model, X),
         PLAIN: functools.partial(predict_plain, model, plain_network(case.shape), X),
     }
+    if len(case.shape.widths) == 1:
+        functions[PASSES] = functools.partial(passes_alone, case.n_rows, *case.shape.widths)
     seconds = in_turns(functions, case.repeats)
     what = f"predict with std, n = {case.n_rows:,}, {case.shape}, K = {N_ANCHORS}"
     return [
-        *same_numbers(model, X[:500], case.shape),
+        *same_numbers(as_the_paper, X[:500], case.shape),
         Result(
             what,
             "concatenate and tile",
@@ -78,6 +85,29 @@ def _results(case):
             goal=case.goal_plain,
             parts=medians(seconds, OURS, PLAIN),
         ),
+        Result(
+            what,
+            "the same with widening=0",
+            ratio(seconds, OURS, NARROW),
+            "times as long",
+            parts=medians(seconds, OURS, NARROW),
+        ),
+        *_beside_passes(seconds, what),
+    ]
+
+
+def _beside_passes(seconds, what):
+    if PASSES not in seconds:
+        return []
+    return [
+        Result(
+            f"the three passes over the hidden values of all pairs alone; {what}",
+            against,
+            ratio(seconds, PASSES, other),
+            "times as long",
+            parts=medians(seconds, PASSES, other),
+        )
+        for against, other in (("all of the prediction", OURS), ("plain forward pass", PLAIN))
     ]
 
 
@@ -86,17 +116,17 @@ def features(n_rows: int, n_features: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((n_rows, n_features))
 
 
-def fitted_model(shape: Shape = SMALL) -> DeltaUQRegressor:
+def fitted_model(shape: Shape = SMALL, **settings) -> DeltaUQRegressor:
     """A model trained for a moment."""
     X = features(1000, shape.n_features, seed=0)
-    model = DeltaUQRegressor(shape.widths, n_anchors=N_ANCHORS, random_state=0)
+    model = DeltaUQRegressor(shape.widths, n_anchors=N_ANCHORS, random_state=0, **settings)
     return model.partial_fit(X, 100 * np.sin(X[:, 0]))
 
 
 def predict_tiled(model, X):
     """Mean and std as the paper's code computes them: every row beside every anchor, `[c, x - c]`.
 
-    It scales like `predict`, and uses the same weights.
+    It scales like `predict`, and uses the same weights; nothing is widened.
     """
     module = model.net_.module_
     with torch.inference_mode():
@@ -133,6 +163,23 @@ def predict_plain(model, network, X):
         scale, offset = model.y_scaler_.scale_, model.y_scaler_.mean_
         std = nn.functional.softplus(raw_noise).sqrt()
         return mean.numpy() * scale + offset, std.numpy() * scale
+
+
+def passes_alone(n_rows: int, n_hidden: int) -> None:
+    """What no code of torch's operations can do without, and nothing else.
+
+    For every row and anchor: the sum of their shares in the hidden layer, its activation, and the
+    product with the output layer; as if scaling, the first layer, the noise and the moments over
+    the anchors took no time.
+    """
+    rows = torch.zeros(1, n_hidden, 1, PASS_ROWS)
+    anchors = torch.zeros(1, n_hidden, PASS_ANCHORS, 1)
+    hidden = torch.empty(1, n_hidden, PASS_ANCHORS, PASS_ROWS)
+    weight, bias = torch.zeros(1, 2, n_hidden), torch.zeros(1, 2, 1)
+    with torch.inference_mode():
+        for _ in range(-(-n_rows // PASS_ROWS) * (N_ANCHORS // PASS_ANCHORS)):
+            torch.add(rows, anchors, out=hidden)
+            torch.baddbmm(bias, weight, hidden.relu_().flatten(2))
 
 
 def same_numbers(model, X, shape: Shape = SMALL) -> list[Result]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from statistics import median
 
-from tabulate import tabulate
+HEADERS = ["what", "against", "measured", "goal", "met", "from"]
 
 
 @dataclass(frozen=True)
@@ -45,26 +45,37 @@ class Result:
             return None
         return self.value >= self.goal if self.at_least else self.value <= self.goal
 
+    def as_json(self) -> dict:
+        """Ready for `json.dumps`."""
+        return {**asdict(self), "met": self.met}
+
+    @classmethod
+    def from_json(cls, entry: dict) -> Result:
+        """What `as_json` was made from."""
+        return cls(**{name: value for name, value in entry.items() if name != "met"})
+
+    def cells(self) -> list[str]:
+        """A row of a table, under `HEADERS`."""
+        bound = ">=" if self.at_least else "<="
+        return [
+            self.what,
+            self.against,
+            f"{_figure(self.value)} {self.unit}".rstrip(),
+            "" if self.goal is None else f"{bound} {self.goal:g}",
+            {True: "yes", False: "no", None: ""}[self.met],
+            ", ".join(
+                f"{name} {_figure(part)} {self.parts_unit}" for name, part in self.parts.items()
+            ),
+        ]
+
 
 def table(results: list[Result]) -> str:
     """The results as text, one row each."""
-    words = {True: "yes", False: "no", None: ""}
-    rows = [
-        [
-            result.what,
-            result.against,
-            f"{_figure(result.value)} {result.unit}".rstrip(),
-            "" if result.goal is None else f"{'>=' if result.at_least else '<='} {result.goal:g}",
-            words[result.met],
-            ", ".join(
-                f"{name} {_figure(part)} {result.parts_unit}"
-                for name, part in result.parts.items()
-            ),
-        ]
-        for result in results
-    ]
-    headers = ["what", "against", "measured", "goal", "met", "from"]
-    return tabulate(rows, headers, "simple", disable_numparse=True)
+    # Imported here: the pages of the documentation need the cells alone.
+    from tabulate import tabulate
+
+    rows = [result.cells() for result in results]
+    return tabulate(rows, HEADERS, "simple", disable_numparse=True)
 
 
 def in_turns(functions: dict[str, Callable], repeats: int) -> dict[str, list[float]]:

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from benchmarks_uci.speed.results import Result, in_turns, medians, ratio, table
@@ -30,6 +32,13 @@ def test_ratio_is_taken_within_rounds():
     seconds = {"a": [2.0, 20.0, 2.2], "b": [1.0, 10.0, 1.0]}
     assert ratio(seconds, "a", "b") == 2.0
     assert medians(seconds, "a") == {"a": 2.2}
+
+
+def test_a_result_survives_json():
+    result = Result("fit", "loop", 1.5, "times", 2, True, {"ours": 0.1}, "ms")
+    written = json.loads(json.dumps(result.as_json()))
+    assert written["met"] is False
+    assert Result.from_json(written) == result
 
 
 def test_table_shows_goal_and_times():
