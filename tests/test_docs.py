@@ -120,7 +120,7 @@ def tables():
     """All tables of the pages, made where only the package and its documentation are installed."""
     code = """
 import sys
-for name in ("click", "openml", "distributed", "ngboost", "tabulate"):
+for name in ("click", "openml", "distributed", "ngboost"):
     sys.modules[name] = None  # from here on, to import it is an ImportError
 sys.path.insert(0, "docs")
 from tables import TABLES

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from statistics import median
 
+from tabulate import tabulate
+
 HEADERS = ["what", "against", "measured", "goal", "met", "from"]
 
 
@@ -71,9 +73,6 @@ class Result:
 
 def table(results: list[Result]) -> str:
     """The results as text, one row each."""
-    # Imported here: the pages of the documentation need the cells alone.
-    from tabulate import tabulate
-
     rows = [result.cells() for result in results]
     return tabulate(rows, HEADERS, "simple", disable_numparse=True)
 
