@@ -82,7 +82,11 @@ def settings(preset: str) -> str:
 def speed(name: str) -> str:
     """One row a measurement, and what they were measured on."""
     written = json.loads((SPEED / f"speed-{name}.json").read_text(encoding="utf-8"))
-    rows = [Result.from_json(entry).cells() for entry in written["results"]]
+    rows = [
+        Result.from_json(entry).cells()
+        for entries in written["results"].values()
+        for entry in entries
+    ]
     facts = ", ".join(f"{key} {value}" for key, value in written["environment"].items())
     return f"{_list_table(HEADERS, rows)}\nMeasured with: {facts}.\n"
 

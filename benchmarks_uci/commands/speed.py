@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -15,7 +16,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from benchmarks_uci import figures
 from benchmarks_uci.commands.common import Names
 from benchmarks_uci.commands.sources import source_options
-from benchmarks_uci.speed import curves, measure, results
+from benchmarks_uci.speed import curves, files, measure, results
 
 logger = logging.getLogger("benchmarks_uci")
 
@@ -78,38 +79,46 @@ FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 )
 @source_options
 def speed(quick, threads, only, device, out, plot, sources):
-    """Compare the speed of things run side by side, and print their ratios."""
+    """Compare the speed of things run side by side, and print their ratios.
+
+    With --only, a file that --out names keeps its other figures.
+    """
     if device is not None and plot is not None:
         raise click.UsageError("--plot is of the CPU: it does not go with --device.")
-    found, grown = [], []
-    steps = {
-        name: lambda name=name: found.extend(
-            measure.run(name, quick=quick, n_threads=threads, sources=sources)
-        )
-        for name in only
-    }
+    environment = measure.environment(threads, device)
+    kept = None
+    if out is not None and out.exists() and len(only) < len(measure.MEASUREMENTS):
+        try:
+            kept = files.earlier(out, environment)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--out") from error
+    found, grown = {}, []
+    if device is None:
+        for name in _announced(only):
+            found[name] = measure.run(name, quick=quick, n_threads=threads, sources=sources)
+    else:
+        for name in _announced([device]):
+            found[name] = measure.run_on(device, quick=quick, n_threads=threads)
     if plot is not None:
-        steps["curves"] = lambda: grown.extend(measure.run_curves(quick=quick, n_threads=threads))
-    if device is not None:
-        steps = {
-            device: lambda: found.extend(measure.run_on(device, quick=quick, n_threads=threads))
-        }
-    _take(steps)
-    click.echo(results.table(found))
+        for _ in _announced(["curves"]):
+            grown = measure.run_curves(quick=quick, n_threads=threads)
+    click.echo(results.table(list(chain.from_iterable(found.values()))))
     click.echo(f"\n{measure.notes(threads, device)}")
     if out is not None:
-        report = measure.as_json(found, grown, threads, device)
+        report = files.contents(environment, found, grown)
+        if kept is not None:
+            report = files.merged(kept, report, list(measure.MEASUREMENTS))
         out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     if plot is not None:
         plot.write_bytes(figures.as_bytes(curves.plot(grown), plot.suffix[1:]))
 
 
-def _take(steps):
-    """Run the measurements, and say which."""
-    bar = tqdm(steps, desc="speed", disable=not sys.stderr.isatty())
+def _announced(names):
+    """The names, each said when its turn comes."""
+    bar = tqdm(names, desc="speed", disable=not sys.stderr.isatty())
     with logging_redirect_tqdm():
         for name in bar:
             bar.set_postfix_str(name)
             if bar.disable:
                 logger.info("measuring: %s", name)
-            steps[name]()
+            yield name

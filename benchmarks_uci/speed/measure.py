@@ -19,6 +19,7 @@ from benchmarks_uci.speed import (
     memory,
     peers,
     prediction,
+    profile,
     searching,
     training,
 )
@@ -34,6 +35,7 @@ MEASUREMENTS = {
     "members": lambda quick, sources: members.measure(quick),
     "peers": peers.measure,
     "search": lambda quick, sources: searching.measure(quick),
+    "profile": lambda quick, sources: profile.measure(quick),
     "import": lambda quick, sources: importing.measure(quick),
 }
 
@@ -80,14 +82,3 @@ def notes(n_threads: int, device: str | None) -> str:
         "Run in turns; the figure is the median of the ratios within a round. Every prediction "
         f"starts from the same unscaled rows.\n{versions}"
     )
-
-
-def as_json(
-    results: list[Result], grown: list[curves.Curve], n_threads: int, device: str | None
-) -> dict:
-    """The results, the curves and the environment, ready for `json.dumps`."""
-    return {
-        "environment": environment(n_threads, device),
-        "results": [result.as_json() for result in results],
-        "curves": curves.as_json(grown),
-    }

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from benchmarks_uci.speed import importing, measure, memory, peers, searching
+from benchmarks_uci.speed import importing, measure, memory, peers, results, searching
 
 
 def test_prints_its_rows_and_writes_them(invoke, monkeypatch, tmp_path):
@@ -16,7 +16,8 @@ def test_prints_its_rows_and_writes_them(invoke, monkeypatch, tmp_path):
     assert result.exit_code == 0, result.output
     written = json.loads(out.read_text())
     assert written["environment"]["threads"] == 1
-    found = written["results"]
+    assert list(written["results"]) == list(measure.MEASUREMENTS)
+    found = [row for rows in written["results"].values() for row in rows]
     assert all(row["what"] in result.stdout for row in found)
     checks = [row for row in found if row["what"].startswith("largest difference")]
     assert len(checks) == 4
@@ -43,6 +44,41 @@ def test_a_measurement_that_is_not_there_is_told(invoke):
     result = invoke("speed", "--only", "traning")
     assert result.exit_code == 2
     assert "Did you mean 'training'?" in result.stderr
+
+
+def test_a_part_is_measured_anew_and_the_rest_kept(invoke, monkeypatch, tmp_path):
+    out = tmp_path / "speed.json"
+
+    def measured(value, *options):
+        result = [results.Result("what", "against", value, "s")]
+        monkeypatch.setattr(measure, "run", lambda name, **settings: result)
+        return invoke("speed", "--out", str(out), *options)
+
+    measured(1.0, "--only", "training,import")
+    measured(2.0, "--only", "prediction,import")
+    written = json.loads(out.read_text())["results"]
+    assert {name: rows[0]["value"] for name, rows in written.items()} == {
+        "prediction": 2.0,
+        "training": 1.0,
+        "import": 2.0,
+    }
+    assert list(written) == ["prediction", "training", "import"]
+    elsewhere = measured(3.0, "--only", "import", "--threads", "2")
+    assert elsewhere.exit_code == 2
+    assert "threads was 1, is 2" in " ".join(elsewhere.stderr.split())
+    assert json.loads(out.read_text())["results"] == written
+    assert measured(3.0, "--threads", "2").exit_code == 0  # nothing would be kept
+    assert len(json.loads(out.read_text())["results"]) == len(measure.MEASUREMENTS)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"environment": {}, "results": []}'])
+def test_a_file_of_something_else_is_not_written_over(invoke, tmp_path, text):
+    out = tmp_path / "notes.json"
+    out.write_text(text)
+    result = invoke("speed", "--only", "import", "--out", str(out))
+    assert result.exit_code == 2
+    assert "holds no figures of this command" in " ".join(result.stderr.split())
+    assert out.read_text() == text
 
 
 def test_growth_is_drawn_and_written(invoke, tmp_path):
@@ -83,10 +119,11 @@ def test_a_device_is_measured_beside_the_cpu(invoke, tmp_path):
     assert result.exit_code == 0, result.output
     written = json.loads(out.read_text())
     assert written["environment"]["device"] == "cpu"
-    whats = [row["what"] for row in written["results"]]
+    found = written["results"]["cpu"]
+    whats = [row["what"] for row in found]
     for word in ("predict with std on cpu", "fit on cpu", "fit of 20 members on cpu"):
         assert any(what.startswith(word) for what in whats), word
-    differences = [row["value"] for row in written["results"] if "difference" in row["what"]]
+    differences = [row["value"] for row in found if "difference" in row["what"]]
     assert differences == [0, 0]
 
 
