@@ -24,7 +24,7 @@ def new():
 
 
 def pair(data, **params):
-    """The same networks, with another widening and with none."""
+    """The same networks, with a widening and with none."""
     settings = [{"widening": 0.7}, {"widening": 0}]
     return [DeltaUQRegressor(**{**PARAMS, **params, **w}).fit(*data) for w in settings]
 
