@@ -96,7 +96,7 @@ def test_a_users_module_gets_anchor_and_difference(make, data, module, embedding
 
 def test_a_users_linear_module_is_the_formula_of_the_paper(regression_data):
     X, y = regression_data
-    model = regressor(module=torch.nn.Linear, noise=None, max_iter=10).fit(X, y)
+    model = regressor(module=torch.nn.Linear, noise=None, max_iter=10, widening=0).fit(X, y)
     linear = model.net_.module_.members[0]
     weight = linear.weight.detach().double().numpy()[0]
     scale, mean = model.x_scaler_.scale_, model.x_scaler_.mean_
