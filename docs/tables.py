@@ -13,7 +13,7 @@ from benchmarks_uci.datasets import EMBEDDED, SETS
 from benchmarks_uci.protocols import PROTOCOLS
 from benchmarks_uci.speed.results import HEADERS, Result
 
-SPEED = Path(__file__).parents[1] / "benchmarks_uci" / "results"
+RESULTS = Path(__file__).parents[1] / "benchmarks_uci" / "results"
 
 
 def sets() -> str:
@@ -81,7 +81,7 @@ def settings(preset: str) -> str:
 
 def speed(name: str) -> str:
     """One row a measurement, and what they were measured on."""
-    written = json.loads((SPEED / f"speed-{name}.json").read_text(encoding="utf-8"))
+    written = json.loads((RESULTS / f"speed-{name}.json").read_text(encoding="utf-8"))
     rows = [
         Result.from_json(entry).cells()
         for entries in written["results"].values()

@@ -107,8 +107,7 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         """
         if not return_std:
             return self._map_moments(X, "mean")[0]
-        y_mean, y_std = self._map_moments(X, "mean", "total")
-        return y_mean, y_std
+        return tuple(self._map_moments(X, "mean", "total"))
 
     def predict_uncertainty(self, X):
         """Tell the parts of the uncertainty apart.
@@ -242,7 +241,8 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
         }
 
         def of_rows(x):
-            factors = self._row_factors(x)
+            # The mean alone needs no distance from the training rows.
+            factors = None if names == ("mean",) else self._row_factors(x)
             return _moments_in_units_of_y(self._components(x), factors, names, **settings)
 
         found = self._map_rows(X, of_rows)

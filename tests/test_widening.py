@@ -46,6 +46,13 @@ def test_std_grows_by_the_factor_and_the_mean_stays(data, new, params):
     np.testing.assert_allclose(std, base * factor, rtol=1e-5)
 
 
+def test_the_mean_alone_asks_for_no_distance(data, new, monkeypatch):
+    wide, _ = pair(data)
+    mean, _ = wide.predict(new, return_std=True)
+    monkeypatch.setattr(type(wide), "_row_factors", None)
+    np.testing.assert_array_equal(wide.predict(new), mean)
+
+
 def test_inside_nothing_changes(data):
     wide, narrow = pair(data)
     inside = factors(wide, data[0]) == 1

@@ -85,9 +85,12 @@ def speed(quick, threads, only, device, out, plot, sources):
     """
     if device is not None and plot is not None:
         raise click.UsageError("--plot is of the CPU: it does not go with --device.")
+    a_part = len(only) < len(measure.MEASUREMENTS)
+    if device is not None and a_part:
+        raise click.UsageError("--only is of the CPU: it does not go with --device.")
     environment = measure.environment(threads, device)
     kept = None
-    if out is not None and out.exists() and len(only) < len(measure.MEASUREMENTS):
+    if out is not None and out.exists() and a_part:
         try:
             kept = files.earlier(out, environment)
         except ValueError as error:

@@ -10,10 +10,12 @@ import sys
 
 import numpy as np
 
+from benchmarks_uci.speed import prediction, training
 from benchmarks_uci.speed.results import Result
 from benchmarks_uci.threads import threads
 
-N_ANCHORS = 20
+PEAK = "peak memory of predict with std"
+BEYOND = f"{PEAK} beyond the arrays"
 
 
 def measure(quick: bool) -> list[Result]:
@@ -29,7 +31,7 @@ def _prediction(quick):
     }
     results = [
         Result(
-            f"peak memory of predict with std, n = {n_rows:,}, K = {N_ANCHORS}, {dtype}",
+            f"{PEAK}, n = {n_rows:,}, K = {prediction.N_ANCHORS}, {dtype}",
             "the arrays themselves",
             peak,
             "MB more",
@@ -40,7 +42,7 @@ def _prediction(quick):
     ten_times = peak_in_new_process("predict", n_rows=10 * n_rows, dtype="float32") / 1e6
     results.append(
         Result(
-            f"peak memory of predict with std beyond the arrays, n = {10 * n_rows:,}, float32",
+            f"{BEYOND}, n = {10 * n_rows:,}, float32",
             f"n = {n_rows:,}",
             ten_times - peaks["float32"],
             "MB more",
@@ -60,7 +62,7 @@ def _tiling(quick):
     )
     return [
         Result(
-            f"peak memory of predict with std beyond the arrays, n = {n_rows:,}, d = 100, 2 x 256",
+            f"{BEYOND}, n = {n_rows:,}, {prediction.LARGE}",
             "concatenate and tile",
             ours / tiled,
             "of it",
@@ -111,8 +113,6 @@ def peak_bytes() -> int:
 
 def predict_peak(n_rows: int, dtype="float32", large=False, tiled=False) -> int:
     """Bytes that `predict(X, return_std=True)` needs beyond `X` and its two answers."""
-    from benchmarks_uci.speed import prediction
-
     shape = prediction.LARGE if large else prediction.SMALL
     model = prediction.fitted_model(shape)
     X = np.random.default_rng(0).standard_normal((n_rows, shape.n_features), dtype=dtype)
@@ -127,7 +127,6 @@ def predict_peak(n_rows: int, dtype="float32", large=False, tiled=False) -> int:
 
 def fit_peak(n_rows: int, n_features: int) -> int:
     """Bytes that float32 data and the fit of one epoch need together."""
-    from benchmarks_uci.speed import training
 
     def fit(n_rows):
         rng = np.random.default_rng(0)

@@ -97,10 +97,11 @@ def test_growth_is_drawn_and_written(invoke, tmp_path):
     [
         (["--plot", "cost.gif"], "must end in .png or .svg"),
         (["--plot", "nowhere/cost.svg"], "no folder 'nowhere'"),
-        (["--plot", "cost.svg", "--device", "cpu"], "does not go with --device"),
+        (["--plot", "cost.svg", "--device", "cpu"], "--plot is of the CPU"),
+        (["--only", "training", "--device", "cpu"], "--only is of the CPU"),
     ],
 )
-def test_a_plot_that_cannot_be_is_told_at_once(invoke, options, message):
+def test_what_cannot_be_is_told_at_once(invoke, options, message):
     result = invoke("speed", *options)
     assert result.exit_code == 2
     assert message in result.stderr

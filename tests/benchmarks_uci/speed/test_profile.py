@@ -1,4 +1,3 @@
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -6,32 +5,50 @@ import pytest
 from benchmarks_uci.speed import profile
 
 
-def test_shares_are_of_each_part_alone_and_add_up():
+class Clock:
+    """Stands still but for `spend`."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+    def spend(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(profile, "time", clock)
+    return clock
+
+
+def test_shares_are_of_each_part_alone_and_add_up(clock):
     work = SimpleNamespace(
-        inner=lambda: time.sleep(0.03), outer=lambda: (time.sleep(0.01), work.inner())
+        inner=lambda: clock.spend(3), outer=lambda: (clock.spend(1), work.inner())
     )
 
     def function():
         work.outer()
-        time.sleep(0.02)
+        clock.spend(2)
 
     found = profile.shares(function, {"outer": (work, "outer"), "inner": (work, "inner")}, 2)
-    assert sum(found.values()) == pytest.approx(1)
-    # 10, 30 and 20 ms, and what a busy machine adds
-    assert found["inner"] > found[profile.REST] > found["outer"] > 0.05
+    assert found == pytest.approx({"outer": 1 / 6, "inner": 3 / 6, profile.REST: 2 / 6})
 
 
-def test_a_method_of_a_class_is_taken_and_given_back():
+def test_a_method_of_a_class_is_taken_and_given_back(clock):
     class Work:
         def __init__(self, seconds):
             self.seconds = seconds
 
         def run(self, times):
-            time.sleep(times * self.seconds)
+            clock.spend(times * self.seconds)
 
     before = Work.run
-    found = profile.shares(lambda: Work(0.01).run(2), {"run": (Work, "run")})
-    assert found["run"] > 0.9
+    found = profile.shares(lambda: Work(3).run(2) or clock.spend(4), {"run": (Work, "run")})
+    assert found == pytest.approx({"run": 0.6, profile.REST: 0.4})
     assert Work.run is before
 
 
