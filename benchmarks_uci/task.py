@@ -12,7 +12,7 @@ class Task:
     Attributes
     ----------
     protocol, preset, data, method : str
-        Keys of `protocols.PROTOCOLS`, `methods.PRESETS`, the data registry and `methods.METHODS`.
+        Keys of `protocols.PROTOCOLS`, `methods.PRESETS`, the data registry and `methods.ALL`.
     split : int
         Which of the protocol's splits, from 0.
     """

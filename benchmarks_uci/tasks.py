@@ -140,7 +140,7 @@ def _fill(record, task, dataset):
     """Run the task, and put into the record what is known at each step."""
     split, model = _prepare(record, task, dataset)
     X, y = dataset.X[split.test], dataset.y[split.test]
-    warm_up(model, methods.METHODS[task.method].requires)
+    warm_up(model, methods.ALL[task.method].requires)
     # Of the processor, as a fit has one thread: what else the machine does is none of its time.
     start = time.process_time()
     model.fit(dataset.X[split.train], dataset.y[split.train])

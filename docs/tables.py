@@ -1,6 +1,6 @@
 """Tables of the page on the benchmark, made from its code whenever the documentation is built.
 
-No import here needs more than the package itself and its documentation do.
+No import here needs more than the package's documentation does.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks_uci import methods
 from benchmarks_uci.datasets import EMBEDDED, SETS
 from benchmarks_uci.protocols import PROTOCOLS
+from benchmarks_uci.report.rst import escape, list_table
 from benchmarks_uci.speed.results import HEADERS, Result
 
 RESULTS = Path(__file__).parents[1] / "benchmarks_uci" / "results"
@@ -31,7 +32,7 @@ def sets() -> str:
         for spec in SETS.values()
     ]
     headers = "set", "rows", "features", "target", "repository", "OpenML id", "licence"
-    return _list_table(headers, rows)
+    return list_table(headers, rows)
 
 
 def citations() -> str:
@@ -41,13 +42,13 @@ def citations() -> str:
         text = " ".join(filter(None, [f"{spec.title}. {spec.citation}", spec.note]))
         if spec.duplicate_rows:
             text += f" {spec.duplicate_rows:,} rows repeat an earlier one."
-        entries.append(f"{_code(spec.name)}\n   {_plain(text)}\n")
+        entries.append(f"{_code(spec.name)}\n   {escape(text)}\n")
     return "\n".join(entries)
 
 
 def protocols() -> str:
     """One row a protocol."""
-    return _list_table(
+    return list_table(
         ("protocol", "splits"), [(_code(p.name), p.description) for p in PROTOCOLS.values()]
     )
 
@@ -57,13 +58,21 @@ def chosen() -> str:
     entries = []
     for method in methods.METHODS.values():
         text = f"{method.title[0].upper()}{method.title[1:]}. {method.description}"
-        text += f" *How chosen:* {_plain(method.chosen)}"
+        text += f" *How chosen:* {escape(method.chosen)}"
         if method.max_rows is not None:
             text += f" At most {method.max_rows:,} training rows: larger sets are left out."
         if method.requires:
             text += f" Left out where {_code(method.requires)} is not installed."
         entries.append(f"{_code(method.name)}\n   {text}\n")
     return "\n".join(entries)
+
+
+def ablations() -> str:
+    """One row an ablation: what is changed."""
+    rows = [
+        (_code(m.name), escape(m.title), escape(m.description)) for m in methods.ABLATIONS.values()
+    ]
+    return list_table(("method", "short", "what is changed"), rows)
 
 
 def settings(preset: str) -> str:
@@ -76,7 +85,7 @@ def settings(preset: str) -> str:
             where, call = other.split(" training rows ")
             parts.append(f"{where} training rows {_code(call)}")
         rows.append((_code(name), "; ".join(parts)))
-    return _list_table(("method", "settings"), rows)
+    return list_table(("method", "settings"), rows)
 
 
 def speed(name: str) -> str:
@@ -88,7 +97,7 @@ def speed(name: str) -> str:
         for entry in entries
     ]
     facts = ", ".join(f"{key} {value}" for key, value in written["environment"].items())
-    return f"{_list_table(HEADERS, rows)}\nMeasured with: {facts}.\n"
+    return f"{list_table(HEADERS, rows)}\nMeasured with: {facts}.\n"
 
 
 TABLES = {
@@ -96,22 +105,11 @@ TABLES = {
     "citations": citations,
     "protocols": protocols,
     "methods": chosen,
+    "ablations": ablations,
     **{f"preset {name}": lambda name=name: settings(name) for name in methods.PRESETS},
     "speed": lambda: speed("cpu"),
 }
 
 
-def _list_table(headers, rows):
-    lines = [".. list-table::", "   :header-rows: 1", ""]
-    for row in (headers, *rows):
-        lines += [f"   {' ' if i else '*'} - {cell}".rstrip() for i, cell in enumerate(row)]
-    return "\n".join(lines) + "\n"
-
-
 def _code(text):
     return f"``{text}``"
-
-
-def _plain(text):
-    """Text without markup of its own, apart from a few characters that would start some."""
-    return text.replace("\\", "\\\\").replace("*", "\\*").replace("`", "\\`").replace("_", "\\_")

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import click
 
 
 class Names(click.ParamType):
-    """Names out of those that exist, with commas between them; `all` means every one."""
+    """Names out of those that exist, with commas between them; `all` means every one.
+
+    `more` are groups of further names: the name of a group stands for all of its names, and `all`
+    has none of them.
+    """
 
     name = "names"
 
-    def __init__(self, kind: str, existing: Iterable[str]):
-        self.kind, self.existing = kind, list(existing)
+    def __init__(
+        self, kind: str, existing: Iterable[str], more: Mapping[str, Iterable[str]] | None = None
+    ):
+        self.kind, self.all = kind, list(existing)
+        self.groups = {group: list(names) for group, names in (more or {}).items()}
+        further = (name for names in self.groups.values() for name in names)
+        self.existing = list(dict.fromkeys([*self.all, *further]))
 
     def get_metavar(self, param, ctx=None):
         return "NAME[,NAME...]"
@@ -24,7 +33,8 @@ class Names(click.ParamType):
             return value
         names = [name for name in value.replace(",", " ").split() if name]
         if names == ["all"]:
-            return AllNames(self.existing)
+            return AllNames(self.all)
+        names = [one for name in names for one in self.groups.get(name, [name])]
         for name in names:
             if name not in self.existing:
                 self.fail(unknown(self.kind, name, self.existing), param, ctx)

@@ -9,9 +9,9 @@ import click
 
 from benchmarks_uci import figures
 from benchmarks_uci.report import ResultsError, by_run, read, readme, write_compact
-from benchmarks_uci.report.contents import Plot, caption, contents
+from benchmarks_uci.report.contents import Plot, contents, main_table
 from benchmarks_uci.report.metrics import METRICS
-from benchmarks_uci.report.tables import FORMATS, score_table
+from benchmarks_uci.report.tables import FORMATS
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -42,10 +42,10 @@ def report(results, out, metric, fmt, compact, of_readme, check):
             _readme(check)
             return
         records = read(results)
-        for (protocol, _), run in by_run(records).items():
-            table = score_table(run, metric)
+        for run in by_run(records).values():
+            table, explained = main_table(run, metric)
             click.echo(f"{table.title}\n\n{table.render(fmt)}\n")
-            click.echo("\n".join(caption(protocol, metric)) + "\n")
+            click.echo("\n".join(explained) + "\n")
         if out is not None:
             _write_pages(records, metric, out)
         if compact is not None:

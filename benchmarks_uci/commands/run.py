@@ -17,7 +17,7 @@ from benchmarks_uci import datasets, report, runner
 from benchmarks_uci.commands.common import AllNames, Names
 from benchmarks_uci.commands.sources import exit_status, source_options
 from benchmarks_uci.engines import ENGINES, EngineError
-from benchmarks_uci.methods import METHODS, PRESETS
+from benchmarks_uci.methods import ABLATIONS, METHODS, PRESETS, REFERENCE
 from benchmarks_uci.protocols import PROTOCOLS
 from benchmarks_uci.store import Store, StoreError
 from benchmarks_uci.task import task_of
@@ -52,9 +52,9 @@ class Count(click.IntRange):
 )
 @click.option(
     "--methods",
-    type=Names("method", METHODS),
+    type=Names("method", METHODS, {"ablations": [REFERENCE, *ABLATIONS]}),
     default="marginal,deltauq,mcdropout,deepensemble,bnn",
-    help="Methods, or all.",
+    help="Methods; all: those that are compared; ablations: Delta-UQ and what it is without.",
 )
 @click.option(
     "--protocol", type=click.Choice(list(PROTOCOLS)), default="random80", help="How to split."

@@ -1,73 +1,35 @@
 """What is compared: named methods, each an estimator with `predict(X, return_std=True)`.
 
 The settings are the same for every set: nothing is tuned on the rows that a split tests on.
+`METHODS` are those of the tables, `ABLATIONS` Delta-UQ with something changed.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from benchmarks_uci.methods import rivals
+from benchmarks_uci.methods.ablations import ABLATIONS, REFERENCE
+from benchmarks_uci.methods.method import LARGE, PRESETS, Method, hidden, network
 from sk_deltauq import DeltaUQRegressor, baselines
 
-PRESETS = ("default", "paper")
-
-# The literature gives its large sets (protein) a layer of 100 units, and all others one of 50.
-LARGE = 30_000
-
-
-@dataclass(frozen=True)
-class Method:
-    """A way to predict a target with its uncertainty.
-
-    Attributes
-    ----------
-    name, title, description : str
-        Key of `METHODS`; for a table; for a note under it.
-    chosen : str
-        How its settings were chosen.
-    make : callable
-        `make(preset, n_rows, random_state)` is a new estimator for `n_rows` training rows.
-    max_rows : int or None
-        Most training rows that it can be asked to fit.
-    requires : str or None
-        Package that it needs besides those of the harness.
-    """
-
-    name: str
-    title: str
-    description: str
-    chosen: str
-    make: Callable[[str, int, int], BaseEstimator]
-    max_rows: int | None = None
-    requires: str | None = None
-
-
-def _hidden(preset, n_rows):
-    """Widths of the hidden layers."""
-    if preset == "default":
-        return (50, 50)
-    return (100,) if n_rows > LARGE else (50,)
-
-
-def _network(estimator, *, paper=None, **settings):
-    """A factory of one of the package's networks: its defaults but for `settings`.
-
-    The preset paper has other widths, and the settings in `paper`.
-    """
-
-    def make(preset, n_rows, random_state):
-        changed = dict(settings)
-        if preset == "paper":
-            changed |= {"hidden_layer_sizes": _hidden(preset, n_rows), **(paper or {})}
-        return estimator(**changed, random_state=random_state)
-
-    return make
+__all__ = [
+    "ABLATIONS",
+    "ALL",
+    "LARGE",
+    "METHODS",
+    "PRESETS",
+    "REFERENCE",
+    "Method",
+    "applicable",
+    "make",
+    "settings",
+    "table",
+]
 
 
 def _pbp(preset, n_rows, random_state):
@@ -76,14 +38,14 @@ def _pbp(preset, n_rows, random_state):
         # As its paper ran it. A pass over a large set is many updates, and it needs fewer.
         passes = 10 if n_rows > LARGE else 40
         settings = {"early_stopping": False, "max_iter": passes, "n_iter_no_change": passes}
-        settings["hidden_layer_sizes"] = _hidden(preset, n_rows)
+        settings["hidden_layer_sizes"] = hidden(preset, n_rows)
     return baselines.PBPRegressor(**settings, random_state=random_state)
 
 
 def _mlp(preset, n_rows, random_state):
     # The package's rule for batch_size="auto"
     batch_size = int(np.clip(2 ** round(np.log2(np.sqrt(n_rows))), 32, 1024))
-    return rivals.scaled_mlp(_hidden(preset, n_rows), batch_size, random_state)
+    return rivals.scaled_mlp(hidden(preset, n_rows), batch_size, random_state)
 
 
 def _constant_noise(preset, n_rows, random_state):
@@ -156,14 +118,14 @@ METHODS = {
             "Delta-UQ",
             "One network, 20 anchors.",
             _OURS,
-            _network(DeltaUQRegressor, paper={"n_anchors": 20}),
+            network(DeltaUQRegressor, paper={"n_anchors": 20}),
         ),
         Method(
             "deltauq-5",
             "Delta-UQ, 5 members",
             "Five networks, 20 anchors each.",
             _OURS,
-            _network(DeltaUQRegressor, paper={"n_anchors": 20}, n_members=5),
+            network(DeltaUQRegressor, paper={"n_anchors": 20}, n_members=5),
         ),
         Method(
             "mcdropout",
@@ -171,14 +133,14 @@ METHODS = {
             "One network, 50 dropout masks.",
             f"{_SHARED} The dropout rate is chosen by held-out training rows, out of 0.005, 0.01, "
             "0.05 and 0.1.",
-            _network(baselines.MCDropoutRegressor, dropout="auto"),
+            network(baselines.MCDropoutRegressor, dropout="auto"),
         ),
         Method(
             "deepensemble",
             "deep ensemble",
             "Five networks from different initial weights.",
             f"{_SHARED} Five members, as its paper; without adversarial training.",
-            _network(baselines.DeepEnsembleRegressor, paper={"n_members": 5}),
+            network(baselines.DeepEnsembleRegressor, paper={"n_members": 5}),
         ),
         Method(
             "bnn",
@@ -187,14 +149,14 @@ METHODS = {
             f"{_SHARED} The divergence from the prior counts a tenth (a tempered posterior), and "
             "steps begin at 0.003, not at 0.01: both settled with the other defaults, where the "
             "whole of it, and larger steps, were worse.",
-            _network(baselines.VariationalBNNRegressor),
+            network(baselines.VariationalBNNRegressor),
         ),
         Method(
             "anchorensemble",
             "anchor ensemble",
             "Five networks of one initialisation, each on data shifted by its own anchor.",
             f"{_SHARED} As many networks as the deep ensemble.",
-            _network(baselines.AnchorEnsembleRegressor, n_members=5),
+            network(baselines.AnchorEnsembleRegressor, n_members=5),
         ),
         Method(
             "pbp",
@@ -208,16 +170,19 @@ METHODS = {
 }
 
 
+ALL = {**METHODS, **ABLATIONS}
+
+
 def make(name: str, preset: str, n_rows: int, random_state: int) -> BaseEstimator:
-    """A new estimator, by keys of `METHODS` and `PRESETS`, for `n_rows` training rows."""
+    """A new estimator, by keys of `ALL` and `PRESETS`, for `n_rows` training rows."""
     if preset not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}.")
-    return METHODS[name].make(preset, n_rows, random_state)
+    return ALL[name].make(preset, n_rows, random_state)
 
 
 def applicable(name: str, n_train: int) -> str:
     """Why the method cannot be run on so many training rows; empty where it can be."""
-    method = METHODS[name]
+    method = ALL[name]
     if method.max_rows is not None and n_train > method.max_rows:
         return (
             f"{method.title} takes at most {method.max_rows} training rows in reasonable time, "
@@ -266,6 +231,8 @@ def _as_json(value):
         return value
     if isinstance(value, BaseEstimator):
         return settings(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {"class": type(value).__name__, **_as_json(dataclasses.asdict(value))}
     if isinstance(value, dict):
         return {str(key): _as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):

@@ -1,4 +1,4 @@
-"""What a report holds, in order; how it looks is for `markdown` and `html`."""
+"""What a report holds, in order; how it looks is for `markdown`, `html` and `rst`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 from benchmarks_uci.report import fairness, plots, sentences
 from benchmarks_uci.report.grouping import by_run
+from benchmarks_uci.report.metrics import METRICS
 from benchmarks_uci.report.paired import explanation, paired_table
 from benchmarks_uci.report.reference import beside
 from benchmarks_uci.report.tables import Table, all_metrics, score_table
+from benchmarks_uci.report.variants import EXPLANATION, of_variants, variant_table
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,13 @@ def contents(records: list[dict], metric: str = "nll") -> list[Block]:
     ]
 
 
+def main_table(run: list[dict], metric: str) -> tuple[Table, list[str]]:
+    """What a run is about, and how to read it, a sentence or two each."""
+    if METRICS[metric].loss and of_variants(run):
+        return variant_table(run, metric), [EXPLANATION]
+    return score_table(run, metric), caption(run[0]["protocol"], metric)
+
+
 def caption(protocol: str, metric: str) -> list[str]:
     """How to read `score_table`, a sentence or two each."""
     lines = [sentences.SCORES, sentences.RANKS]
@@ -67,13 +76,11 @@ def caption(protocol: str, metric: str) -> list[str]:
 
 
 def _run(run: list[dict], protocol: str, metric: str) -> list[Block]:
+    table, explained = main_table(run, metric)
     blocks = [
-        score_table(run, metric),
-        *map(Text, caption(protocol, metric)),
-        score_table(run, "fit_seconds"),
-        *_paired(run, protocol, metric),
-        *_plots(run, metric),
-        *_fairness(run, protocol),
+        table,
+        *map(Text, explained),
+        *([] if of_variants(run) else _comparison(run, protocol, metric)),
         Heading(3, "All scores, set by set"),
         *all_metrics(run),
         Heading(3, "Methods, their settings, and how these were chosen"),
@@ -85,6 +92,16 @@ def _run(run: list[dict], protocol: str, metric: str) -> list[Block]:
     if problems:
         blocks += [Heading(3, "Failures and warnings"), Bullets(problems)]
     return blocks
+
+
+def _comparison(run: list[dict], protocol: str, metric: str) -> list[Block]:
+    """Methods side by side: what says nothing of variants of one, or would have too many."""
+    return [
+        score_table(run, "fit_seconds"),
+        *_paired(run, protocol, metric),
+        *_plots(run, metric),
+        *_fairness(run, protocol),
+    ]
 
 
 def _paired(run: list[dict], protocol: str, metric: str) -> list[Block]:

@@ -19,7 +19,7 @@ from benchmarks_uci.report.grouping import OURS, grouped, methods, sets, the_run
 from benchmarks_uci.report.metrics import METRICS, Metric
 from benchmarks_uci.report.tables import Table
 
-RANDOM_SPLITS = ("random80", "hl90")
+RANDOM_SPLITS = ("random80", "development", "hl90")
 
 
 @dataclass(frozen=True)

@@ -91,11 +91,11 @@ def settings_lines(records: list[dict]) -> list[str]:
 def _about(name: str) -> tuple[str, str, str]:
     """Title, description and how the settings were chosen; of old results too."""
     # Imported here, as it brings torch, which reading results does without.
-    from benchmarks_uci.methods import METHODS
+    from benchmarks_uci.methods import ALL
 
-    if name not in METHODS:
+    if name not in ALL:
         return "a method that the harness no longer has.", "", ""
-    method = METHODS[name]
+    method = ALL[name]
     return f"{method.title}. ", method.description, f"How chosen: {method.chosen}"
 
 

@@ -6,9 +6,12 @@ import pytest
 from sklearn.base import clone
 
 from benchmarks_uci.methods import (
+    ABLATIONS,
+    ALL,
     LARGE,
     METHODS,
     PRESETS,
+    REFERENCE,
     Method,
     applicable,
     make,
@@ -31,7 +34,7 @@ NETWORKS = [name for name in DEFAULTS if name in METHODS]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ALL)
 def test_method_is_made_new_with_its_seed(name, preset):
     first, second = (make(name, preset, n_rows=100, random_state=3) for _ in range(2))
     assert first is not second
@@ -105,7 +108,7 @@ def test_method_says_where_it_cannot_be_run(monkeypatch):
     assert applicable("ngboost", 100).startswith("ngboost is not installed: pip install")
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ALL)
 def test_settings_are_json_and_leave_the_seed_out(name):
     found, other = (settings(make(name, "paper", 100, random_state=seed)) for seed in (1, 2))
     assert found == other
@@ -148,8 +151,23 @@ def test_table_lists_what_is_not_default_and_how_it_was_chosen(preset):
 
 
 def test_methods_describe_themselves():
-    for name, method in METHODS.items():
+    for name, method in ALL.items():
         assert isinstance(method, Method)
         assert method.name == name
         assert method.description.endswith(".")
-    assert len({method.title for method in METHODS.values()}) == len(METHODS)
+    assert len({method.title for method in ALL.values()}) == len(METHODS) + len(ABLATIONS)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_ablation_differs_from_delta_uq_in_what_it_names(preset):
+    reference = settings(make(REFERENCE, preset, 300, random_state=0))
+    seen = [reference]
+    for name in ABLATIONS:
+        found = settings(make(name, preset, 300, random_state=0))
+        if found["class"] != "AnchorEnsembleRegressor":
+            assert found.keys() == reference.keys()
+            changed = {key for key, value in found.items() if value != reference[key]}
+            several = {"learning_rate", "learning_rate_init", "averaging"}
+            assert len(changed) == 1 or changed == several, name
+        assert found not in seen
+        seen.append(found)

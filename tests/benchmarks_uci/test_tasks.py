@@ -23,7 +23,7 @@ def method(monkeypatch):
 
     def add(make, **fields):
         made = Method("new", "new", "", "", lambda preset, n_rows, seed: make(seed), **fields)
-        monkeypatch.setitem(methods.METHODS, "new", made)
+        monkeypatch.setitem(methods.ALL, "new", made)
         return Task("random80", "default", "toy", "new", 3)
 
     return add

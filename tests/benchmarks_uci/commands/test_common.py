@@ -1,5 +1,7 @@
 import pytest
 
+from benchmarks_uci.commands.common import AllNames, Names
+
 
 @pytest.mark.parametrize(
     ("args", "expected"),
@@ -16,6 +18,13 @@ def test_unknown_names_are_told_with_the_nearest(invoke, args, expected):
     assert result.exit_code == 2
     message = " ".join(result.stderr.split())
     assert [text for text in expected if text not in message] == []
+
+
+def test_group_of_names_stands_for_them_and_all_has_none_of_its_own():
+    names = Names("thing", ["a", "b"], {"more": ["a", "c", "d"]})
+    assert names("b,more") == ["b", "a", "c", "d"]
+    assert names("d") == ["d"]
+    assert names("all") == AllNames(["a", "b"])
 
 
 def test_help_names_the_commands(invoke):

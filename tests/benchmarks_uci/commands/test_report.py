@@ -45,7 +45,7 @@ def test_tables_are_printed(folder, args, expected):
 
 def test_pages_and_compact_results_are_written(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(methods, "METHODS", {})
+    monkeypatch.setattr(methods, "ALL", {})
     folder = write_folder(records(("wine",), n_splits=2), tmp_path / "results")
     out, compact = tmp_path / "new" / "out", tmp_path / "compact"
     result = invoke(folder, "--out", out, "--compact", compact)

@@ -1,14 +1,16 @@
-"""The whole report, as Markdown and as HTML."""
+"""The whole report, as Markdown, HTML and reStructuredText."""
 
 import base64
 import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
+import docutils.core
+import docutils.nodes
 import pytest
 
 from benchmarks_uci import methods
-from benchmarks_uci.report import html, markdown
+from benchmarks_uci.report import html, markdown, rst
 from benchmarks_uci.report.contents import Bullets, Heading, Plot, Text, contents
 from benchmarks_uci.report.tables import Table
 from tests.benchmarks_uci.report._helpers import failed, records
@@ -36,7 +38,7 @@ class Balanced(HTMLParser):
 @pytest.fixture
 def found(monkeypatch):
     known = {"deltauq": SimpleNamespace(title="Delta-UQ", description="A net.", chosen="By hand.")}
-    monkeypatch.setattr(methods, "METHODS", known)
+    monkeypatch.setattr(methods, "ALL", known)
     both = [*records(), *records(protocol="gap")]
     place = both[-1]
     both[-1] = failed(place["data"], place["method"], place["split"], protocol="gap")
@@ -83,6 +85,58 @@ def test_html_page_stands_alone(found):
         assert text in page
 
 
+def parsed(text):
+    """The document that docutils reads; a warning is an error."""
+    settings = {"halt_level": 2, "report_level": 5, "file_insertion_enabled": False}
+    return docutils.core.publish_doctree(text, settings_overrides=settings)
+
+
+def texts(document, kind):
+    return [node.astext() for node in document.findall(kind)]
+
+
+def test_rst_page_holds_everything(found):
+    blocks = contents(found[-12:])
+    document = parsed(rst.page(blocks, plots="plots/"))
+    tables = [block for block in blocks if isinstance(block, Table)]
+    cells = [cell for table in tables for row in (table.headers, *table.rows) for cell in row]
+    assert texts(document, docutils.nodes.entry) == cells
+    stressed = [table.rows[i][j] for table in tables for i, j in sorted(table.bold)]
+    assert texts(document, docutils.nodes.strong) == stressed
+    titles = [block.text for block in blocks if isinstance(block, Heading)]
+    assert set(titles) <= set(texts(document, docutils.nodes.title))
+    assert [image["uri"] for image in document.findall(docutils.nodes.image)] == [
+        "plots/gap-paper-calibration.svg",
+        "plots/gap-paper-ranks.svg",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`x` *y* **z** |s| a_ _b __init__ :math:`x`",
+        "- no list",
+        "1. no list either",
+        "a) nor this",
+        ".. note:: no directive",
+        "-",
+        "-6.79 ± 0.05",
+        "a colon::",
+        "back\\slash",
+        "====",
+        "[1]_ http://example.org/a_b",
+    ],
+)
+def test_rst_shows_text_as_it_is(text):
+    for blocks in ([Text(text)], [Bullets([text])]):
+        [paragraph] = parsed(rst.page(blocks)).findall(docutils.nodes.paragraph)
+        assert paragraph.astext() == text
+    table = Table(text, [text, text], [[text, text]], bold={(0, 1)})
+    document = parsed(rst.page([table]))
+    assert texts(document, docutils.nodes.entry) == [text] * 4
+    assert texts(document, docutils.nodes.strong) == [text]
+
+
 def test_text_of_records_cannot_break_the_page():
     blocks = [Heading(1, "<h>"), Text("a <script> | b"), Bullets(["*x*\n<y>"])]
     page = html.page(blocks)
@@ -105,7 +159,7 @@ def test_markdown_shows_text_as_it_is(text, expected):
     assert markdown.page([Text(text)]) == f"{expected}\n"
 
 
-@pytest.mark.parametrize("page", [markdown.page, html.page])
+@pytest.mark.parametrize("page", [markdown.page, html.page, rst.page])
 def test_unknown_block_is_an_error(page):
     with pytest.raises(TypeError, match="no such block: 3"):
         page([3])

@@ -50,7 +50,7 @@ def test_environments_are_counted():
 
 def test_settings_come_from_the_records_and_their_choice_from_the_methods(monkeypatch):
     known = {"deltauq": SimpleNamespace(title="Delta-UQ", description="A net.", chosen="By hand.")}
-    monkeypatch.setattr(methods, "METHODS", known)
+    monkeypatch.setattr(methods, "ALL", known)
     wider = {"class": "Deltauq", "width": 100}
     found = [
         *(record(data) for data in ("boston", "wine")),

@@ -1,0 +1,76 @@
+"""Delta-UQ with a part taken out or done in another way, for the ablations.
+
+They use the public names of the package alone: what can be seen in the fitted net, and the user's
+own module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from sk_deltauq import DeltaUQRegressor, NormalMixture
+
+
+class Naive(DeltaUQRegressor):
+    """Trained with anchors, and asked without them: the input `[0, x]` (the paper's "naive").
+
+    The features are standardised, so that 0 is the mean row.
+    """
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.net_.module_.set_anchors(torch.zeros(1, self.n_features_in_))
+        return self
+
+
+class MeanOnly(DeltaUQRegressor):
+    """The mean over the anchors, and the noise for all of its uncertainty (the paper's "mu")."""
+
+    def predict(self, X, return_std=False):
+        mean = super().predict(X)
+        return (mean, self.predict_uncertainty(X)["aleatoric"]) if return_std else mean
+
+    def predict_dist(self, X):
+        dist = super().predict_dist(X)
+        return NormalMixture(dist.mean[np.newaxis], dist.aleatoric[np.newaxis])
+
+
+@dataclass(frozen=True)
+class Concatenated:
+    """A factory of the paper's own network: `[c, x - c]` goes side by side into the first layer.
+
+    Attributes
+    ----------
+    hidden_layer_sizes : tuple of int
+    shuffled : bool
+        Whether the anchors of a mini-batch are its own rows in another order, as in the paper;
+        False leaves those that come, rows of the whole training set.
+    """
+
+    hidden_layer_sizes: tuple[int, ...]
+    shuffled: bool = False
+
+    def __call__(self, in_features: int, out_features: int) -> nn.Sequential:
+        """A new network of these widths."""
+        layers: list[nn.Module] = [ShuffledAnchors()] if self.shuffled else []
+        for width in self.hidden_layer_sizes:
+            layers += [nn.Linear(in_features, width), nn.ReLU()]
+            in_features = width
+        return nn.Sequential(*layers, nn.Linear(in_features, out_features))
+
+
+class ShuffledAnchors(nn.Module):
+    """In training, put other rows of the mini-batch in the place of the anchors that came."""
+
+    def forward(self, inputs):
+        """`[c, x - c]` with other `c`, `(sample, 2 feature)` both ways."""
+        if not self.training:
+            return inputs
+        anchors, differences = inputs.chunk(2, dim=1)
+        rows = anchors + differences
+        anchors = rows[torch.randperm(len(rows), device=rows.device)]
+        return torch.cat([anchors, rows - anchors], dim=1)
