@@ -6,7 +6,7 @@ import contextlib
 import json
 import logging
 import os
-import tempfile
+import uuid
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -110,21 +110,20 @@ class Store:
         """
         path = self.path(task_of(record))
         text = json.dumps(record, indent=1) + "\n"
-        temporary = None
+        # Not named *.json, so that nobody takes the rest of a killed run for a result. Not of
+        # `tempfile`, whose files are for nobody else to read.
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
         with _told(path, "write"):
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                # Not named *.json, so that nobody takes the rest of a killed run for a result.
-                number, temporary = tempfile.mkstemp(".tmp", f".{path.name}.", path.parent)
-                with open(number, "w", encoding="utf-8") as file:
+                with open(temporary, "x", encoding="utf-8") as file:
                     file.write(text)
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(temporary, path)
             except BaseException:
-                if temporary is not None:
-                    with contextlib.suppress(OSError):
-                        os.unlink(temporary)
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
                 raise
             for left_over in path.parent.glob(f".{path.name}.*.tmp"):
                 left_over.unlink(missing_ok=True)

@@ -185,6 +185,14 @@ def test_a_write_that_the_system_cuts_short_leaves_no_half_record(store):
     assert store.records() == [a_record(TASK)]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="of Unix's permissions")
+def test_a_result_can_be_read_by_those_who_can_read_other_files(store, tmp_path):
+    store.write(a_record(TASK))
+    other = tmp_path / "other"
+    other.write_text("")
+    assert store.path(TASK).stat().st_mode == other.stat().st_mode
+
+
 def test_a_results_folder_that_is_a_file_is_told(tmp_path):
     (tmp_path / "results").write_text("mine")
     with pytest.raises(StoreError, match="could not write"):
@@ -197,6 +205,6 @@ def test_a_folder_that_may_not_be_written_is_told(store, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr("benchmarks_uci.store.open", refuse, raising=False)
     with pytest.raises(StoreError, match="Permission denied"):
         store.write(a_record(TASK))
