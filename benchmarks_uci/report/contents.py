@@ -125,8 +125,10 @@ def _fairness(run: list[dict], protocol: str) -> list[Block]:
     table = fairness.fairness_table(run)
     if protocol not in ("random80", "hl90") or not table.rows:
         return []
+    exceptions = fairness.exceptions(run)
     return [
         Heading(3, "Baselines beside their published figures"),
         Bullets(fairness.counts(run)),
         table,
+        *([Bullets(exceptions)] if exceptions else []),
     ]

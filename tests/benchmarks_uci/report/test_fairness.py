@@ -1,6 +1,14 @@
 import pytest
 
-from benchmarks_uci.report.fairness import BASELINES, check, counts, fairness_table
+from benchmarks_uci.report import fairness
+from benchmarks_uci.report.fairness import (
+    BASELINES,
+    EXPLANATIONS,
+    check,
+    counts,
+    exceptions,
+    fairness_table,
+)
 from benchmarks_uci.report.reference import AVERAGE_RANK, published
 from tests.benchmarks_uci.report._helpers import failed, record, records
 
@@ -48,6 +56,25 @@ def test_failed_or_missing_cell_is_not_fair():
     [sentence] = counts(found)
     assert "on 7 of 9 sets (7 wanted)" in sentence
     assert sentence.endswith("Not on wine, yacht.")
+
+
+def test_exceptions_say_by_how_much_and_why(monkeypatch):
+    assert exceptions(shifted("bnn", 0.1)) == []
+    found = [r for r in shifted("bnn", 0) if r["data"] != "wine"]
+    found += [record("wine", "bnn", i, 1.0 + 0.25) for i in range(2)]
+    assert exceptions(found) == ["bnn on wine: 0.25 worse than published. Not explained."]
+    monkeypatch.setitem(fairness.EXPLANATIONS, ("bnn", "wine"), "Bad luck.")
+    assert exceptions(found) == ["bnn on wine: 0.25 worse than published. Bad luck."]
+    found[-1] = failed("wine", "bnn", 1)
+    [line] = exceptions(found)
+    assert line.startswith("bnn on wine: 0.25 worse than published (1/2).")
+    found[-2] = failed("wine", "bnn", 0)
+    assert exceptions(found) == ["bnn on wine: not run to its end. Bad luck."]
+
+
+def test_explanations_are_of_baselines_with_published_figures():
+    figures = {(column.method, data) for column in published() for data in column.nll}
+    assert EXPLANATIONS.keys() <= figures
 
 
 def test_table_shows_every_figure():
