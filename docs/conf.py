@@ -8,7 +8,7 @@ from sphinx.util.docutils import SphinxDirective
 import sk_deltauq
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]  # tables.py, and benchmarks_uci for it
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # tables.py, reports.py, and benchmarks_uci for them
 
 project = "sk_deltauq"
 author = "The sk_deltauq developers"
@@ -63,6 +63,21 @@ class BenchmarkTable(SphinxDirective):
         return self.parse_text_to_nodes(TABLES[self.arguments[0]]())
 
 
+class BenchmarkReport(SphinxDirective):
+    """`.. benchmark-report:: NAME`, of the results in `benchmarks_uci/results/NAME.csv`."""
+
+    required_arguments = 1
+
+    def run(self):
+        from reports import report
+
+        text, sources = report(self.arguments[0], plots=HERE / "generated")
+        for source in sources:
+            self.env.note_dependency(str(source))
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
 def setup(app):
     app.add_directive("benchmark-table", BenchmarkTable)
+    app.add_directive("benchmark-report", BenchmarkReport)
     app.connect("autodoc-skip-member", skip_members_of_scikit_learn)

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BENCHMARK = (ROOT / "docs" / "benchmark.rst").read_text(encoding="utf-8")
 SPEED = (ROOT / "docs" / "speed.rst").read_text(encoding="utf-8")
+RESULTS = (ROOT / "docs" / "results.rst").read_text(encoding="utf-8")
 NUMBER = r"-?\d+\.?\d*(?:e[+-]?\d+)?"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -78,7 +79,9 @@ def test_readme_links_to_files_that_exist():
 
 def command_lines():
     """What follows `python -m benchmarks_uci` on a line of the README or the pages."""
-    found = re.findall(r"python -m benchmarks_uci *([^`\n]*)", README + BENCHMARK + SPEED)
+    found = re.findall(
+        r"python -m benchmarks_uci *([^`\n]*)", README + BENCHMARK + SPEED + RESULTS
+    )
     return sorted(set(found))
 
 
@@ -117,10 +120,10 @@ def test_readme_names_what_the_benchmark_has():
 
 @pytest.fixture(scope="module")
 def tables():
-    """All tables of the pages, made where only the package and its documentation are installed."""
+    """All tables of the pages, made where only what the documentation needs is installed."""
     code = """
 import sys
-for name in ("click", "openml", "distributed", "ngboost"):
+for name in ("openml", "distributed", "ngboost"):
     sys.modules[name] = None  # from here on, to import it is an ImportError
 sys.path.insert(0, "docs")
 from tables import TABLES
@@ -136,6 +139,12 @@ print("\\0".join(f"{name}\\0{make()}" for name, make in TABLES.items()))
 def test_pages_show_every_table(tables):
     shown = re.findall(r"^\.\. benchmark-table:: (.+)$", BENCHMARK + SPEED, re.MULTILINE)
     assert sorted(shown) == sorted(tables)
+
+
+def test_pages_report_all_results_that_are_committed():
+    shown = re.findall(r"^\.\. benchmark-report:: (.+)$", RESULTS, re.MULTILINE)
+    committed = (ROOT / "benchmarks_uci" / "results").glob("*.csv")
+    assert sorted(shown) == sorted(path.stem for path in committed)
 
 
 def test_tables_list_every_set_and_method(tables):
