@@ -85,7 +85,7 @@ def test_all_splits(invoke):
         (("--splits", "0"), "x>=1"),
         (("--splits", "some"), "'some'"),
         (("--jobs", "two"), "'two'"),
-        (("--protocol", "random90"), "'random80', 'hl90'"),
+        (("--protocol", "random90"), "'random80', 'development', 'hl90'"),
         (("--engine", "dask"), "go together"),
         (("--scheduler", "tcp://127.0.0.1:1"), "go together"),
         (("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"), "--jobs is of"),
