@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks_uci.report import fairness, plots, sentences
+from benchmarks_uci.report import fairness, plots, sentences, variants
 from benchmarks_uci.report.grouping import by_run
 from benchmarks_uci.report.metrics import METRICS
 from benchmarks_uci.report.paired import explanation, paired_table
 from benchmarks_uci.report.reference import beside
 from benchmarks_uci.report.tables import Table, all_metrics, score_table
-from benchmarks_uci.report.variants import EXPLANATION, of_variants, variant_table
 
 
 @dataclass(frozen=True)
@@ -62,9 +61,10 @@ def contents(records: list[dict], metric: str = "nll") -> list[Block]:
 
 def main_table(run: list[dict], metric: str) -> tuple[Table, list[str]]:
     """What a run is about, and how to read it, a sentence or two each."""
-    if METRICS[metric].loss and of_variants(run):
-        return variant_table(run, metric), [EXPLANATION]
-    return score_table(run, metric), caption(run[0]["protocol"], metric)
+    protocol = run[0]["protocol"]
+    if METRICS[metric].loss and variants.of_variants(run):
+        return variants.variant_table(run, metric), [variants.explanation(protocol)]
+    return score_table(run, metric), caption(protocol, metric)
 
 
 def caption(protocol: str, metric: str) -> list[str]:
@@ -80,7 +80,7 @@ def _run(run: list[dict], protocol: str, metric: str) -> list[Block]:
     blocks = [
         table,
         *map(Text, explained),
-        *([] if of_variants(run) else _comparison(run, protocol, metric)),
+        *([] if variants.of_variants(run) else _comparison(run, protocol, metric)),
         Heading(3, "All scores, set by set"),
         *all_metrics(run),
         Heading(3, "Methods, their settings, and how these were chosen"),

@@ -6,20 +6,13 @@ from math import exp, log
 
 import numpy as np
 
-from benchmarks_uci.report.cells import cells
+from benchmarks_uci.report.cells import Cell, cells
 from benchmarks_uci.report.grouping import OURS, methods, sets, the_run
 from benchmarks_uci.report.metrics import METRICS, Metric
-from benchmarks_uci.report.paired import Difference, differences
+from benchmarks_uci.report.paired import RANDOM_SPLITS, Difference, differences
 from benchmarks_uci.report.tables import Table
 
 SECONDS = ("fit_seconds", "predict_seconds")
-EXPLANATION = (
-    f"First row: mean ± standard error over the splits. Other rows: mean difference to {OURS} on "
-    "the same splits ± standard error, corrected for the overlap of random splits (Nadeau and "
-    "Bengio, 2003); below 0, the variant is better. Bold: more than two standard errors from 0. "
-    "Mean: over the sets. Seconds: how many times those of the first row, the geometric mean over "
-    "the sets."
-)
 
 
 def of_variants(records: list[dict]) -> bool:
@@ -40,6 +33,7 @@ def variant_table(records: list[dict], metric: str = "nll") -> Table:
     shown, names = METRICS[metric], sets(records)
     found = {(one.method, one.data): one for one in differences(records, metric)}
     ours = cells(records, shown)
+    seconds = {name: cells(records, METRICS[name]) for name in SECONDS}
     rows = [[OURS, *(ours[data, OURS].text(shown) for data in names), "", "1", "1"]]
     bold = set()
     for method in methods(records):
@@ -48,11 +42,23 @@ def variant_table(records: list[dict], metric: str = "nll") -> Table:
         of_method = [found.get((method, data)) for data in names]
         bold |= {(len(rows), j) for j, one in enumerate(of_method, start=1) if _clear(one)}
         mean = _mean(of_method, shown) if shown.unit_free else ""
-        ratios = [_ratio(records, method, seconds) for seconds in SECONDS]
+        ratios = [_ratio(seconds[name], names, method) for name in SECONDS]
         rows.append([_title(method), *(_text(one, shown) for one in of_method), mean, *ratios])
-    titles = [METRICS[seconds].title for seconds in SECONDS]
+    titles = [METRICS[name].title for name in SECONDS]
     title = f"{shown.title} of variants, {protocol}, preset {preset}"
     return Table(title, ["variant", *names, "mean", *titles], rows, bold)
+
+
+def explanation(protocol: str) -> str:
+    """How to read `variant_table`."""
+    corrected = ", corrected for the overlap of random splits (Nadeau and Bengio, 2003)"
+    return (
+        "First row: mean ± standard error over the splits. Other rows: mean difference to "
+        f"{OURS} on the same splits ± standard error"
+        f"{corrected if protocol in RANDOM_SPLITS else ''}; below 0, the variant is better. Bold: "
+        "more than two standard errors from 0. Mean: over the sets. Seconds: how many times those "
+        "of the first row, the geometric mean over the sets."
+    )
 
 
 def _title(method: str) -> str:
@@ -81,10 +87,9 @@ def _mean(of_method: list[Difference | None], metric: Metric) -> str:
     return f"{mean:+.{metric.decimals_of(mean)}f}"
 
 
-def _ratio(records: list[dict], method: str, seconds: str) -> str:
+def _ratio(found: dict[tuple[str, str], Cell], names: list[str], method: str) -> str:
     """Geometric mean over the sets that both have done of the ratio of the mean seconds."""
-    found = cells(records, METRICS[seconds])
-    pairs = [(found[data, method], found[data, OURS]) for data in sets(records)]
+    pairs = [(found[data, method], found[data, OURS]) for data in names]
     logs = [
         log(cell.mean / ours.mean)
         for cell, ours in pairs

@@ -185,7 +185,6 @@ def test_a_write_that_the_system_cuts_short_leaves_no_half_record(store):
     assert store.records() == [a_record(TASK)]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="of Unix's permissions")
 def test_a_result_can_be_read_by_those_who_can_read_other_files(store, tmp_path):
     store.write(a_record(TASK))
     other = tmp_path / "other"

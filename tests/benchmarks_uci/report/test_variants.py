@@ -60,6 +60,12 @@ def test_run_with_ablations_is_shown_by_variant():
     assert main_table(run(0.5), "width")[0].headers[0] == "data"  # there is no better width
 
 
+def test_only_the_errors_of_random_splits_are_said_to_be_corrected():
+    gap = [{**one, "protocol": "gap"} for one in run(0.5)]
+    _, [explained] = main_table(gap, "nll")
+    assert "corrected" not in explained
+
+
 def test_report_of_variants_compares_no_methods():
     pytest.importorskip("matplotlib")
     headings = [block.text for block in contents(run(0.5)) if isinstance(block, Heading)]
