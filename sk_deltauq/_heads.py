@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -50,11 +51,22 @@ class GaussianUQ(RegressorUQ, NetworkUQ):
     def _finish(self, net, monitor, plan):
         super()._finish(net, monitor, plan)
         if self.calibrate and self.noise is not None and monitor.scores is not None:
-            mean_squared_z, n_rows = monitor.mean_squared_z(net, ddof=self._ddof)
-            share = n_rows / (n_rows + _PRIOR_ROWS)
-            self.std_factor_ = self._one_or_all_outputs(np.sqrt(1 + share * (mean_squared_z - 1)))
+            self.std_factor_ = self._one_or_all_outputs(self._held_out_std_factors(net, monitor))
         elif not (plan.partial and plan.resume):
             self.std_factor_ = self._one_or_all_outputs(np.ones(self.n_outputs_))
+
+    def _held_out_std_factors(self, net, monitor):
+        """By how much the errors of all members together are larger than predicted, in std.
+
+        A held-out row is new to one member alone. The mean of M members is closer to the target
+        than one of them is: its expected squared error is lower by 1 - 1/M of the variance between
+        members. The one seen here, between members that trained on the row, is if anything too
+        small, and the band too wide. No mean of M is better than if their errors were independent.
+        """
+        of_head = partial(net.criterion_.held_out_errors, ddof=self._ddof)
+        (error, spread), n_rows = monitor.means(net, of_head)
+        squared = np.maximum(error - (1 - 1 / self.n_members) * spread, error / self.n_members)
+        return np.sqrt(1 + n_rows / (n_rows + _PRIOR_ROWS) * (squared - 1))
 
     def _fit_model(self, data, set_up, plan):
         super()._fit_model(data, set_up, plan)

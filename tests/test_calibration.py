@@ -27,35 +27,34 @@ def pair(data, **params):
     ]
 
 
-@pytest.mark.parametrize("n_members", [1, 3])
+@pytest.mark.parametrize("n_members", [1, 2, 3, 5])
 @pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic"])
 def test_it_makes_held_out_errors_as_large_as_predicted(data, n_members, noise):
-    """Row by row from `predict`, one member at a time: squared z-scores, and 100 of one."""
+    """Row by row from `predict_dist`: squared z-scores, and 100 rows of one.
+
+    The error is that of the member that has not seen the row, less what is averaged away.
+    """
     X, y = data
     with_factor, without = pair(data, n_members=n_members, noise=noise)
-    _, held_out = deal_folds(
-        numpy_rng(without.seed_, Stream.FOLDS), len(X), _folds(n_members), n_members
-    )
-    components, n_anchors = without.predict_dist(X), len(without.anchors_)
+    _, held_out = deal_folds(numpy_rng(without.seed_, Stream.FOLDS), len(X), 6, n_members)
+    dist, n_anchors = without.predict_dist(X), len(without.anchors_)
+    # The mixture's means are spread so that n_components - 1 stands in the denominator.
+    n_components = n_members * n_anchors
+    shifts = (dist.means - dist.mean) * np.sqrt((n_components - 1) / n_components)
+    of_members = (dist.mean + shifts).reshape(n_members, n_anchors, -1).mean(axis=1)
     squared_z = []
     for member, rows in enumerate(held_out):
-        own = slice(member * n_anchors, (member + 1) * n_anchors)
-        means, stds = components.means[own, rows], components.stds[own, rows]
-        # The mixture's means are spread so that n_components - 1 stands in the denominator.
-        spread = np.sqrt((len(components.means) - 1) / len(components.means))
-        centre = components.means[:, rows].mean(axis=0)
-        means = centre + (means - centre) * spread
-        variance = (stds**2).mean(axis=0) + means.var(axis=0, ddof=1)
-        squared_z.append((y[rows] - means.mean(axis=0)) ** 2 / variance)
-    squared_z = np.ravel(squared_z)
-    expected = np.sqrt((squared_z.sum() + 100) / (len(squared_z) + 100))
+        for row in rows:
+            others = np.delete(of_members[:, row], member)
+            averaged_away = (
+                others.var(ddof=1) * (n_members - 1) / n_members if n_members > 2 else 0
+            )
+            error = (y[row] - of_members[member, row]) ** 2
+            squared_z.append((error - averaged_away) / dist.std[row] ** 2)
+    expected = np.sqrt((np.sum(squared_z) + 100) / (len(squared_z) + 100))
     assert with_factor.std_factor_ == pytest.approx(expected, rel=1e-4)
     assert abs(expected - 1) > 0.005, "a factor of one shows nothing"
     assert without.std_factor_ == 1
-
-
-def _folds(n_members):
-    return {1: 6, 3: 6}[n_members]  # of 120 rows: 20 rows a fold
 
 
 @pytest.mark.parametrize("n_members", [1, 2])

@@ -6,6 +6,7 @@ A monitor is called after each epoch with the net and answers whether to stop.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import torch
@@ -82,31 +83,36 @@ class HeldOutMonitor:
         self._x, self._y, self._weights = (t[members] for t in (self._x, self._y, self._weights))
         self.scores = [scores[members] for scores in self.scores]
 
-    def mean_squared_z(self, net, *, ddof: int) -> tuple[np.ndarray, float]:
-        """Mean over the held-out rows of their squared standardised errors, and their number.
+    def means(self, net, function) -> tuple[np.ndarray, float]:
+        """Means over all held-out rows, and the number of the rows; they count by their weights.
 
-        Each member answers for its own rows, with all of its components; one mean a target. Rows
-        count by their weights.
+        `function(member, raw, y)` is asked about the rows that a member holds out, and is given
+        what all members say of them: raw outputs `(member, output, component, sample)` and targets
+        `(target, sample)`. Its answer has the samples last.
         """
-        squared_z = self._map(net, lambda raw, y: net.criterion_.squared_z(raw, y, ddof=ddof))
-        weighted = (squared_z * self._weights.unsqueeze(1)).sum((0, 2))
-        n_rows = self._weights.sum()
-        return (weighted / n_rows).cpu().numpy(), float(n_rows)
+        values = [
+            self._map(net, partial(function, member), x.expand(len(self._x), -1, -1), y)
+            for member, (x, y) in enumerate(zip(self._x, self._y, strict=True))
+        ]
+        weights = self._weights.flatten()
+        n_rows = weights.sum()
+        means = (torch.cat(values, dim=-1) * weights).sum(-1) / n_rows
+        return means.cpu().numpy(), float(n_rows)
 
     def _score(self, net) -> np.ndarray:
         """Weighted mean score of each member on its own held-out rows."""
-        scores = self._map(net, net.criterion_.score, limit=self._n_components)
+        scores = self._map(net, net.criterion_.score, self._x, self._y, limit=self._n_components)
         return ((scores * self._weights).sum(1) / self._weights.sum(1)).cpu().numpy()
 
     @torch.inference_mode()
-    def _map(self, net, function, limit: int | None = None) -> torch.Tensor:
-        """`function(raw, y)` of the held-out rows, in float64; samples on the last axis."""
+    def _map(self, net, function, x, y, limit: int | None = None) -> torch.Tensor:
+        """`function(raw, y)` of rows `x`, in float64; samples on the last axis."""
         module = net.module_.eval()
         n_components = min(limit or math.inf, module.n_components // module.n_members)
-        step = max(1, _CHUNK_ELEMENTS // (len(self._x) * n_components * module.width))
+        step = max(1, _CHUNK_ELEMENTS // (len(x) * n_components * module.width))
         chunks = [
-            function(module.components(x, limit=limit), y)
-            for x, y in zip(self._x.split(step, 2), self._y.split(step, 2), strict=True)
+            function(module.components(x_chunk, limit=limit), y_chunk)
+            for x_chunk, y_chunk in zip(x.split(step, -1), y.split(step, -1), strict=True)
         ]
         return torch.cat(chunks, dim=-1).double()
 

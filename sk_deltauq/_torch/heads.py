@@ -102,15 +102,23 @@ class GaussianHead(_Head):
         n_anchors = mean.shape[2]
         return (log_density.logsumexp(dim=2) - math.log(n_anchors)).mean(dim=1)
 
-    def squared_z(self, raw: torch.Tensor, y: torch.Tensor, *, ddof: int) -> torch.Tensor:
-        """Squared errors in units of the total variance, `(member, target, sample)`, of all pairs.
+    def held_out_errors(self, member: int, raw: torch.Tensor, y: torch.Tensor, *, ddof: int):
+        """How wrong one member is on rows that it holds out, and how much the others disagree.
 
-        `ddof` is subtracted from the number of components in the variance of their means.
+        The squared error of its mean over its components, and the variance between those of the
+        other members, 0 for fewer than two: both in units of the total variance of all members
+        together, `(2, target, sample)`. `ddof` is subtracted from the number of all components in
+        the variance of their means.
         """
-        mean, variance = self._mean_and_variance(raw)
-        correction = min(ddof, mean.shape[2] - 1)
-        total = variance.mean(dim=2) + mean.var(dim=2, correction=correction)
-        return (y - mean.mean(dim=2)) ** 2 / total
+        mean, variance = self._mean_and_variance(raw)  # (member, target, component, sample)
+        all_means = mean.transpose(0, 1).flatten(1, 2)
+        correction = min(ddof, all_means.shape[1] - 1)
+        total = variance.mean(dim=(0, 2)) + all_means.var(dim=1, correction=correction)
+        of_members = mean.mean(dim=2)
+        error = (y - of_members[member]) ** 2
+        others = torch.cat([of_members[:member], of_members[member + 1 :]])
+        spread = others.var(dim=0) if len(others) > 1 else torch.zeros_like(error)
+        return torch.stack([error, spread]) / total
 
     def noise_std(self) -> torch.Tensor:
         """The homoscedastic standard deviation of each target, `(target,)`, over all members."""

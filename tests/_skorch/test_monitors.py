@@ -115,15 +115,21 @@ def test_held_out_rows_count_by_their_weights():
     assert net.history["valid_loss"] == -2.0
 
 
-def test_the_mean_squared_z_counts_rows_by_their_weights_and_each_target_alone():
+def test_means_ask_all_members_about_the_rows_of_each_and_count_rows_by_their_weights():
     weights = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 0.5, 3.0, 1.0])
     monitor, net = held_out_monitor(2, weights=weights), ScriptedNet([[0.0, 0.0]])
-    squared_z = torch.arange(16.0).reshape(2, 2, 4)  # (member, target, sample)
-    net.squared_z = lambda raw, y, ddof: squared_z
-    found, n_rows = monitor.mean_squared_z(net, ddof=1)
+    net.components = lambda x, limit: x.unsqueeze(2)  # (member, feature, component, sample)
+    asked = []
+
+    def function(member, raw, y):
+        asked.append((member, tuple(raw.shape), tuple(y.shape)))
+        return torch.arange(4.0) + 10 * torch.tensor([[member], [member + 1]])
+
+    found, n_rows = monitor.means(net, function)
+    assert asked == [(0, (2, 1, 1, 4), (1, 4)), (1, (2, 1, 1, 4), (1, 4))]
     assert n_rows == 2 * 4.5
-    by_target = [[0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]]
-    expected = [np.average(z, weights=[0, 0.5, 3, 1] * 2) for z in by_target]
+    values = [[0, 1, 2, 3, 10, 11, 12, 13], [10, 11, 12, 13, 20, 21, 22, 23]]
+    expected = [np.average(v, weights=[0, 0.5, 3, 1] * 2) for v in values]
     np.testing.assert_allclose(found, expected)
 
 

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from torch.distributions import Categorical, MixtureSameFamily, Normal
@@ -89,6 +90,22 @@ def test_components_run_over_members_then_anchors(noise):
     else:
         expected = reference_normal(head, raw).scale[1, :, 2].T
         torch.testing.assert_close(stds[1 * K + 2], expected)
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 4])
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_held_out_errors_are_those_of_the_mixture_and_of_one_member(n_members, ddof):
+    head = GaussianHead(2, noise="heteroscedastic", nll_beta=0, n_members=n_members)
+    raw, y = draws(n_members, 4, K, N), draws(2, N, seed=1)
+    member = n_members - 1
+    error, spread = head.held_out_errors(member, raw, y, ddof=ddof)
+    means, stds = (part.numpy() for part in head.components(raw))  # (component, sample, target)
+    variance = (stds**2).mean(axis=0) + means.var(axis=0, ddof=ddof)
+    of_members = means.reshape(n_members, K, N, 2).mean(axis=1)
+    expected = (y.numpy().T - of_members[member]) ** 2 / variance
+    np.testing.assert_allclose(error.numpy().T, expected, rtol=1e-4)
+    others = np.var(of_members[:member], axis=0, ddof=1) if n_members > 2 else np.zeros((N, 2))
+    np.testing.assert_allclose(spread.numpy().T, others / variance, rtol=1e-4)
 
 
 def test_noise_std_is_the_root_of_the_mean_variance_over_members():

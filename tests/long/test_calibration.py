@@ -26,6 +26,23 @@ def test_intervals_of_five_members_cover_what_they_claim(noise):
     assert np.min(covered) > 0.84
 
 
+def test_the_factor_is_that_of_the_mean_of_all_members():
+    """New rows tell by how much the errors of the ensemble are larger than it says."""
+    inferred, true, of_one = [], [], []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = noisy_sine(rng, 300)
+        X_new, y_new = noisy_sine(rng, 2000)
+        model = DeltaUQRegressor(n_members=5, widening=0, random_state=seed).fit(X, y)
+        mean, std = model.predict(X_new, return_std=True)
+        inferred.append(model.std_factor_**2)
+        true.append(np.mean((y_new - mean) ** 2 / (std / model.std_factor_) ** 2))
+        members = model.predict_dist(X_new).means.reshape(5, -1, len(y_new)).mean(axis=1)
+        of_one.append(np.mean((y_new - members) ** 2 / (std / model.std_factor_) ** 2))
+    assert np.mean(inferred) == pytest.approx(np.mean(true), abs=0.08)
+    assert np.mean(of_one) - np.mean(true) > 0.1, "members that agree show nothing"
+
+
 def test_quantiles_are_calibrated_on_many_rows():
     rng = np.random.default_rng(0)
     X, y = noisy_sine(rng, 5000)
