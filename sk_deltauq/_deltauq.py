@@ -48,20 +48,23 @@ class DeltaUQRegressor(GaussianUQ, AnchoredUQ):
         (beta-NLL, [2]_), between 0 (plain likelihood) and 1 (as hard on the mean as the squared
         error). Not used with `noise=None`.
     calibrate : bool, default=True
-        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that
-        by which the held-out errors come out as large as predicted, drawn towards 1 as if 100
-        more rows needed none. Not without rows held out for early stopping, nor with
-        `noise=None`.
+        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that by
+        which the held-out errors come out as large as predicted, drawn towards 1 as if 100 more
+        rows needed none. The error of several members together is taken to be that of the one that
+        holds the row out, less what averaging takes away. Not without rows held out for early
+        stopping, nor with `noise=None`.
     widening : float, default=1.0
         How much the standard deviation grows away from the training rows: by the factor
         `1 + widening * (d - r) / (r + 1/2)`, where `d` is the distance from the nearest of 64
         training rows, in standardised features, and nine tenths of the training rows have one
         below `r`; by none where `d` is below it. What is added is epistemic. 0 leaves it to the
         anchors alone, as in the paper.
-    embedding : {"sinusoidal", "periodic"} or None, default=None
-        Embedding of the standardised inputs, before anchoring: fixed sines and cosines in
-        octaves, or sines and cosines with learnt frequencies ([3]_). The inputs themselves are
-        kept beside them.
+    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+        Embedding of the standardised inputs, before anchoring: fixed sines and cosines in three
+        octaves ("sinusoidal"), the same for the first member and every other one, and none for the
+        rest ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs
+        themselves are kept beside them. "auto" is "alternating" for a regressor, and None for a
+        classifier and with a `module` of your own.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in
         `MLPRegressor`. Early stopping regularises already.
@@ -202,7 +205,7 @@ class DeltaUQRegressor(GaussianUQ, AnchoredUQ):
         nll_beta=0.5,
         calibrate=True,
         widening=1.0,
-        embedding=None,
+        embedding="auto",
         alpha=0.0,
         batch_size="auto",
         learning_rate="invscaling",
@@ -290,10 +293,12 @@ class DeltaUQClassifier(CategoricalUQ, AnchoredUQ):
         that it has on held-out training rows (paper, section 4b; the paper takes the range of
         the test batch, and a row's answer would then depend on its neighbours). Needs rows held
         out for early stopping.
-    embedding : {"sinusoidal", "periodic"} or None, default=None
-        Embedding of the standardised inputs, before anchoring: fixed sines and cosines in
-        octaves, or sines and cosines with learnt frequencies ([2]_). The inputs themselves are
-        kept beside them.
+    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+        Embedding of the standardised inputs, before anchoring: fixed sines and cosines in three
+        octaves ("sinusoidal"), the same for the first member and every other one, and none for the
+        rest ("alternating"), or ones with learnt frequencies ("periodic", [2]_). The inputs
+        themselves are kept beside them. "auto" is "alternating" for a regressor, and None for a
+        classifier and with a `module` of your own.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in
         `MLPRegressor`. Early stopping regularises already.
@@ -425,7 +430,7 @@ class DeltaUQClassifier(CategoricalUQ, AnchoredUQ):
         n_members=1,
         class_weight=None,
         temper=False,
-        embedding=None,
+        embedding="auto",
         alpha=0.0,
         batch_size="auto",
         learning_rate="invscaling",

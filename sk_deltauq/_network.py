@@ -29,7 +29,7 @@ class NetworkUQ(BaseUQ):
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "n_members": [Interval(Integral, 1, None, closed="left")],
-        "embedding": [StrOptions({name for name in EMBEDDINGS if name}), None],
+        "embedding": [StrOptions({"auto", *filter(None, EMBEDDINGS)}), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "learning_rate": [StrOptions({"invscaling", "constant"})],
@@ -53,19 +53,29 @@ class NetworkUQ(BaseUQ):
     # How it trains: the net, and the mini-batches, `batches(rows, batch_size)`.
     _net_class = StackedNet
 
+    # The embedding "auto".
+    _auto_embedding: str | None
+
     def _batches(self):
         return Batches
 
-    def _make_module(self, n_features: int, n_outputs: int, generators):
-        """A new module with one member for each generator."""
+    def _embedding_name(self) -> str | None:
+        """Key of `EMBEDDINGS`."""
+        return self._auto_embedding if self.embedding == "auto" else self.embedding
+
+    def _make_module(self, embedding, n_outputs: int, generators):
+        """A new module with one member for each generator, on embedded rows."""
         return self._mlp_class(
-            n_features,
+            embedding,
             n_outputs,
             hidden_layer_sizes=layer_sizes(self.hidden_layer_sizes),
             activation=self.activation,
-            embedding=self.embedding,
             generators=generators,
         )
+
+    def _weight_generators(self, members: list[int]):
+        """What draws the initial weights of each of these members."""
+        return torch_generators(self.seed_, Stream.WEIGHTS, members)
 
     def _penalty(self) -> float:
         """Strength of the L2 penalty on the weights."""
@@ -141,9 +151,12 @@ class NetworkUQ(BaseUQ):
         self.best_validation_score_ = _one_or_all_members(monitor.best_scores)
 
     def _new_net(self, data, training, plan):
-        generators = torch_generators(training.seed, Stream.WEIGHTS, training.members)
+        generators = self._weight_generators(training.members)
         head = self._make_head(len(generators))
-        module = self._make_module(data.x.shape[1], head.n_network_outputs, generators)
+        embedding = EMBEDDINGS[self._embedding_name()](
+            data.x.shape[1], generators, training.members
+        )
+        module = self._make_module(embedding, head.n_network_outputs, generators)
         self._architecture_ = self._architecture()
         return training.new_net(module, head, len(data.x))
 
@@ -177,7 +190,7 @@ class NetworkUQ(BaseUQ):
         return {
             "hidden_layer_sizes": layer_sizes(self.hidden_layer_sizes),
             "activation": self.activation,
-            "embedding": self.embedding,
+            "embedding": self._embedding_name(),
             "n_members": self.n_members,
             "alpha": self._penalty(),
             "net_params": self.net_params,
@@ -220,15 +233,16 @@ class ModuleUQ(NetworkUQ):
             )
         return super()._set_up(data, plan)
 
-    def _make_module(self, n_features, n_outputs, generators):
+    def _embedding_name(self):
+        # A user's module gets the rows as its author expects them, unless asked otherwise.
+        by_itself = self.embedding == "auto" and self.module is not None
+        return None if by_itself else super()._embedding_name()
+
+    def _make_module(self, embedding, n_outputs, generators):
         if self.module is None:
-            return super()._make_module(n_features, n_outputs, generators)
+            return super()._make_module(embedding, n_outputs, generators)
         return self._modules_class(
-            n_features,
-            n_outputs,
-            factory=self.module,
-            embedding=self.embedding,
-            generators=generators,
+            embedding, n_outputs, factory=self.module, generators=generators
         )
 
     def _architecture(self):

@@ -9,6 +9,7 @@ from sklearn.base import is_classifier
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
 from sk_deltauq._random import Stream, torch_generators
 from sk_deltauq._skorch.training import Training
+from sk_deltauq._torch.embeddings import EMBEDDINGS
 from sk_deltauq._torch.heads import CategoricalHead, GaussianHead
 
 # Not narrower: prediction pads its chunks to a number of floats, and narrow nets have more rows.
@@ -32,6 +33,11 @@ def classifier(**params):
 
 
 ESTIMATORS = [regressor, classifier]
+
+
+def embed(name, n_features, generators=(), members=()):
+    """An embedding for networks with these generators, which are these members."""
+    return EMBEDDINGS[name](n_features, generators, members)
 
 
 N = 40

@@ -214,7 +214,7 @@ def test_parameters_set_after_a_fit_take_effect_at_the_next(make, data):
 )
 def test_a_parameter_has_an_effect(make, data, params):
     X, y = data
-    one, other = make().fit(X, y), make(**params).fit(X, y)
+    one, other = make(embedding=None).fit(X, y), make(**{"embedding": None, **params}).fit(X, y)
     assert not np.allclose(one.predict(X, True)[1], other.predict(X, True)[1], rtol=1e-3)
 
 

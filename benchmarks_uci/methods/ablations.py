@@ -22,10 +22,8 @@ def _concatenated(suffix, title, description, *, shuffled):
     """The paper's network, as a module of the user's own."""
 
     def make(preset, n_rows, random_state):
-        sizes = hidden(preset, n_rows)
-        return DeltaUQRegressor(
-            sizes, module=Concatenated(sizes, shuffled), random_state=random_state
-        )
+        reference = network(DeltaUQRegressor)(preset, n_rows, random_state)
+        return reference.set_params(module=Concatenated(hidden(preset, n_rows), shuffled))
 
     return Method(f"{REFERENCE}-{suffix}", title, description, _CHOSEN, make)
 
@@ -69,6 +67,7 @@ ABLATIONS = {
         ),
         _changed("beta0", "plain NLL", "The likelihood without weights.", nll_beta=0.0),
         _changed("beta1", "beta = 1", "The likelihood times the variance.", nll_beta=1.0),
+        _changed("raw", "no embedding", "The features as they are.", embedding=None),
         _changed(
             "sinusoidal",
             "sinusoidal",

@@ -50,13 +50,14 @@ def hidden(preset, n_rows):
 def network(estimator, *, paper=None, **settings):
     """A factory of one of the package's networks: its defaults but for `settings`.
 
-    The preset paper has other widths, and the settings in `paper`.
+    The preset paper has other widths, no embedding, and the settings in `paper`.
     """
 
     def make(preset, n_rows, random_state):
         changed = dict(settings)
         if preset == "paper":
-            changed |= {"hidden_layer_sizes": hidden(preset, n_rows), **(paper or {})}
+            its_own = {"hidden_layer_sizes": hidden(preset, n_rows), "embedding": None}
+            changed = its_own | changed | (paper or {})
         return estimator(**changed, random_state=random_state)
 
     return make

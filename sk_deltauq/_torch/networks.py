@@ -14,7 +14,6 @@ import torch
 from torch import nn
 
 from sk_deltauq._random import torch_seeded
-from sk_deltauq._torch.embeddings import EMBEDDINGS
 from sk_deltauq._torch.layers import CPU_FLOAT, AnchoredLinear, StackedLinear
 
 ACTIVATIONS = {
@@ -92,26 +91,24 @@ class _MLP(nn.Module):
 
     Parameters
     ----------
-    n_features, n_outputs : int
-        Width of the input rows, and of the network's output (parameters of the head).
+    embedding : nn.Module
+        One of `EMBEDDINGS`; anchoring happens after the embedding.
+    n_outputs : int
+        Width of the network's output (parameters of the head).
     hidden_layer_sizes : sequence of int
     activation : str
         A key of `ACTIVATIONS`.
-    embedding : str or None
-        A key of `EMBEDDINGS`; anchoring happens after the embedding.
     generators : list of torch.Generator
         One a member: they draw the initial weights.
     """
 
     first_layer = later_layer = StackedLinear
 
-    def __init__(
-        self, n_features, n_outputs, *, hidden_layer_sizes, activation, embedding, generators
-    ):
+    def __init__(self, embedding, n_outputs, *, hidden_layer_sizes, activation, generators):
         super().__init__()
         self.activation = activation
         self.n_members = len(generators)
-        self.embedding = EMBEDDINGS[embedding](n_features, generators)
+        self.embedding = embedding
         widths = [self.embedding.n_outputs, *hidden_layer_sizes, n_outputs]
         self.first = self.first_layer(widths[0], widths[1], generators)
         self.rest = nn.ModuleList(
@@ -225,9 +222,9 @@ class _Modules(nn.Module):
 
     n_inputs = 1
 
-    def __init__(self, n_features, n_outputs, *, factory, embedding, generators):
+    def __init__(self, embedding, n_outputs, *, factory, generators):
         super().__init__()
-        self.embedding = EMBEDDINGS[embedding](n_features, generators)
+        self.embedding = embedding
         self.n_members, self.n_outputs = len(generators), n_outputs
         self.in_features = self.n_inputs * self.embedding.n_outputs
         self.members = nn.ModuleList()

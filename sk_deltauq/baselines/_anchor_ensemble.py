@@ -7,7 +7,6 @@ import numpy as np
 from sk_deltauq._anchoring import anchor_keys
 from sk_deltauq._heads import CategoricalUQ, GaussianUQ
 from sk_deltauq._network import ModuleUQ
-from sk_deltauq._random import Stream, torch_generators
 from sk_deltauq._skorch.rows import Batches
 from sk_deltauq._torch.networks import ShiftedMLP, ShiftedModules
 from sk_deltauq._validation import scaled_tensor
@@ -22,10 +21,9 @@ class _AnchorEnsemble(ModuleUQ):
     def _batches(self):
         return Batches
 
-    def _make_module(self, n_features, n_outputs, generators):
+    def _weight_generators(self, members):
         # The first member's draws for all of them: the one fixed initialisation.
-        generators = torch_generators(self.seed_, Stream.WEIGHTS, [0] * len(generators))
-        return super()._make_module(n_features, n_outputs, generators)
+        return super()._weight_generators([0] * len(members))
 
     def _prepare_module(self, module, data, plan, call):
         """Draw the anchors; later calls keep them, since the weights have learnt their shifts."""
@@ -68,14 +66,17 @@ class AnchorEnsembleRegressor(GaussianUQ, _AnchorEnsemble):
         (beta-NLL, [2]_), between 0 (plain likelihood) and 1 (as hard on the mean as the squared
         error). Not used with `noise=None`.
     calibrate : bool, default=True
-        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that
-        by which the held-out errors come out as large as predicted, drawn towards 1 as if 100
-        more rows needed none. Not without rows held out for early stopping, nor with
-        `noise=None`.
-    embedding : {"sinusoidal", "periodic"} or None, default=None
-        Embedding of the standardised and shifted inputs: fixed sines and cosines in octaves, or
-        sines and cosines with learnt frequencies ([3]_). The inputs themselves are kept beside
-        them.
+        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that by
+        which the held-out errors come out as large as predicted, drawn towards 1 as if 100 more
+        rows needed none. The error of several members together is taken to be that of the one that
+        holds the row out, less what averaging takes away. Not without rows held out for early
+        stopping, nor with `noise=None`.
+    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+        Embedding of the standardised and shifted inputs: fixed sines and cosines in three octaves
+        ("sinusoidal"), the same for the first member and every other one, and none for the rest
+        ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs themselves
+        are kept beside them. "auto" is "alternating" for a regressor, and None for a classifier
+        and with a `module` of your own.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in
         `MLPRegressor`. Early stopping regularises already.
@@ -212,7 +213,7 @@ class AnchorEnsembleRegressor(GaussianUQ, _AnchorEnsemble):
         noise="heteroscedastic",
         nll_beta=0.5,
         calibrate=True,
-        embedding=None,
+        embedding="auto",
         alpha=0.0,
         batch_size="auto",
         learning_rate="invscaling",
@@ -279,10 +280,12 @@ class AnchorEnsembleClassifier(CategoricalUQ, _AnchorEnsemble):
     class_weight : dict or "balanced", default=None
         Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
         frequencies. None weighs all rows alike.
-    embedding : {"sinusoidal", "periodic"} or None, default=None
-        Embedding of the standardised and shifted inputs: fixed sines and cosines in octaves, or
-        sines and cosines with learnt frequencies ([2]_). The inputs themselves are kept beside
-        them.
+    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+        Embedding of the standardised and shifted inputs: fixed sines and cosines in three octaves
+        ("sinusoidal"), the same for the first member and every other one, and none for the rest
+        ("alternating"), or ones with learnt frequencies ("periodic", [2]_). The inputs themselves
+        are kept beside them. "auto" is "alternating" for a regressor, and None for a classifier
+        and with a `module` of your own.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in
         `MLPRegressor`. Early stopping regularises already.
@@ -408,7 +411,7 @@ class AnchorEnsembleClassifier(CategoricalUQ, _AnchorEnsemble):
         *,
         n_members=5,
         class_weight=None,
-        embedding=None,
+        embedding="auto",
         alpha=0.0,
         batch_size="auto",
         learning_rate="invscaling",

@@ -72,10 +72,11 @@ class DeepEnsembleRegressor(GaussianUQ, _DeepEnsemble):
         (beta-NLL, [2]_), between 0 (plain likelihood) and 1 (as hard on the mean as the squared
         error). Not used with `noise=None`.
     calibrate : bool, default=True
-        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that
-        by which the held-out errors come out as large as predicted, drawn towards 1 as if 100
-        more rows needed none. Not without rows held out for early stopping, nor with
-        `noise=None`.
+        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that by
+        which the held-out errors come out as large as predicted, drawn towards 1 as if 100 more
+        rows needed none. The error of several members together is taken to be that of the one that
+        holds the row out, less what averaging takes away. Not without rows held out for early
+        stopping, nor with `noise=None`.
     adversarial_epsilon : float, default=0.0
         Size of the steps of adversarial training, as a fraction of each feature's range over the
         training rows (the paper takes 0.01); 0 is training without. Each sample is then trained
@@ -83,9 +84,12 @@ class DeepEnsembleRegressor(GaussianUQ, _DeepEnsemble):
         fraction of its range in the direction that raises the sample's loss, and the two losses
         are added. This smooths the predictive distribution about the training rows, and
         doubles the time of a step.
-    embedding : {"sinusoidal", "periodic"} or None, default=None
-        Embedding of the standardised inputs: fixed sines and cosines in octaves, or sines and
-        cosines with learnt frequencies ([3]_). The inputs themselves are kept beside them.
+    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+        Embedding of the standardised inputs: fixed sines and cosines in three octaves
+        ("sinusoidal"), the same for the first member and every other one, and none for the rest
+        ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs themselves
+        are kept beside them. "auto" is "alternating" for a regressor, and None for a classifier
+        and with a `module` of your own.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in
         `MLPRegressor`. Early stopping regularises already.
@@ -218,7 +222,7 @@ class DeepEnsembleRegressor(GaussianUQ, _DeepEnsemble):
         nll_beta=0.5,
         calibrate=True,
         adversarial_epsilon=0.0,
-        embedding=None,
+        embedding="auto",
         alpha=0.0,
         batch_size="auto",
         learning_rate="invscaling",
@@ -291,9 +295,12 @@ class DeepEnsembleClassifier(CategoricalUQ, _DeepEnsemble):
         fraction of its range in the direction that raises the sample's loss, and the two losses
         are added. This smooths the predictive distribution about the training rows, and
         doubles the time of a step.
-    embedding : {"sinusoidal", "periodic"} or None, default=None
-        Embedding of the standardised inputs: fixed sines and cosines in octaves, or sines and
-        cosines with learnt frequencies ([2]_). The inputs themselves are kept beside them.
+    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+        Embedding of the standardised inputs: fixed sines and cosines in three octaves
+        ("sinusoidal"), the same for the first member and every other one, and none for the rest
+        ("alternating"), or ones with learnt frequencies ("periodic", [2]_). The inputs themselves
+        are kept beside them. "auto" is "alternating" for a regressor, and None for a classifier
+        and with a `module` of your own.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in
         `MLPRegressor`. Early stopping regularises already.
@@ -416,7 +423,7 @@ class DeepEnsembleClassifier(CategoricalUQ, _DeepEnsemble):
         n_members=5,
         class_weight=None,
         adversarial_epsilon=0.0,
-        embedding=None,
+        embedding="auto",
         alpha=0.0,
         batch_size="auto",
         learning_rate="invscaling",

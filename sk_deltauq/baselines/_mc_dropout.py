@@ -59,13 +59,13 @@ class _MCDropout(NetworkUQ):
     def _architecture(self):
         return {**super()._architecture(), "dropout": self.dropout}
 
-    def _make_module(self, n_features, n_outputs, generators):
+    def _make_module(self, embedding, n_outputs, generators):
         if not layer_sizes(self.hidden_layer_sizes):
             raise ValueError(
                 "hidden_layer_sizes must name at least one hidden layer, since dropout acts on "
                 "hidden units, got (). Give it a size, such as (50,)."
             )
-        return super()._make_module(n_features, n_outputs, generators)
+        return super()._make_module(embedding, n_outputs, generators)
 
     def _prepare_module(self, module, data, plan, call):
         """Draw the masks to predict with; the same ones whenever training goes on."""
@@ -129,13 +129,16 @@ class MCDropoutRegressor(GaussianUQ, _MCDropout):
         (beta-NLL, [2]_), between 0 (plain likelihood) and 1 (as hard on the mean as the squared
         error). Not used with `noise=None`.
     calibrate : bool, default=True
-        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that
-        by which the held-out errors come out as large as predicted, drawn towards 1 as if 100
-        more rows needed none. Not without rows held out for early stopping, nor with
-        `noise=None`.
-    embedding : {"sinusoidal", "periodic"} or None, default=None
-        Embedding of the standardised inputs: fixed sines and cosines in octaves, or sines and
-        cosines with learnt frequencies ([3]_). The inputs themselves are kept beside them.
+        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that by
+        which the held-out errors come out as large as predicted, drawn towards 1 as if 100 more
+        rows needed none. The error of several members together is taken to be that of the one that
+        holds the row out, less what averaging takes away. Not without rows held out for early
+        stopping, nor with `noise=None`.
+    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+        Embedding of the standardised inputs: fixed sines and cosines in three octaves
+        ("sinusoidal"), the same for the first member and every other one, and none for the rest
+        ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs themselves
+        are kept beside them. "auto" is "alternating" for a regressor, and None for a classifier.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in
         `MLPRegressor`. Early stopping regularises already.
@@ -269,7 +272,7 @@ class MCDropoutRegressor(GaussianUQ, _MCDropout):
         noise="heteroscedastic",
         nll_beta=0.5,
         calibrate=True,
-        embedding=None,
+        embedding="auto",
         alpha=0.0,
         batch_size="auto",
         learning_rate="invscaling",
@@ -344,9 +347,11 @@ class MCDropoutClassifier(CategoricalUQ, _MCDropout):
     class_weight : dict or "balanced", default=None
         Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
         frequencies. None weighs all rows alike.
-    embedding : {"sinusoidal", "periodic"} or None, default=None
-        Embedding of the standardised inputs: fixed sines and cosines in octaves, or sines and
-        cosines with learnt frequencies ([2]_). The inputs themselves are kept beside them.
+    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+        Embedding of the standardised inputs: fixed sines and cosines in three octaves
+        ("sinusoidal"), the same for the first member and every other one, and none for the rest
+        ("alternating"), or ones with learnt frequencies ("periodic", [2]_). The inputs themselves
+        are kept beside them. "auto" is "alternating" for a regressor, and None for a classifier.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in
         `MLPRegressor`. Early stopping regularises already.
@@ -469,7 +474,7 @@ class MCDropoutClassifier(CategoricalUQ, _MCDropout):
         n_masks=50,
         n_members=1,
         class_weight=None,
-        embedding=None,
+        embedding="auto",
         alpha=0.0,
         batch_size="auto",
         learning_rate="invscaling",

@@ -35,14 +35,13 @@ class _VariationalBNN(NetworkUQ):
     def _architecture(self):
         return {**super()._architecture(), "prior_std": self.prior_std}
 
-    def _make_module(self, n_features, n_outputs, generators):
+    def _make_module(self, embedding, n_outputs, generators):
         return BayesianMLP(
-            n_features,
+            embedding,
             n_outputs,
             prior_std=self.prior_std,
             hidden_layer_sizes=layer_sizes(self.hidden_layer_sizes),
             activation=self.activation,
-            embedding=self.embedding,
             generators=generators,
         )
 
@@ -89,13 +88,16 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
         each output, or none. With None the loss is the squared error and the standard deviation
         is epistemic only: for targets without noise, such as a deterministic simulator.
     calibrate : bool, default=True
-        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that
-        by which the held-out errors come out as large as predicted, drawn towards 1 as if 100
-        more rows needed none. Not without rows held out for early stopping, nor with
-        `noise=None`.
-    embedding : {"sinusoidal", "periodic"} or None, default=None
-        Embedding of the standardised inputs: fixed sines and cosines in octaves, or sines and
-        cosines with learnt frequencies ([3]_). The inputs themselves are kept beside them.
+        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that by
+        which the held-out errors come out as large as predicted, drawn towards 1 as if 100 more
+        rows needed none. The error of several members together is taken to be that of the one that
+        holds the row out, less what averaging takes away. Not without rows held out for early
+        stopping, nor with `noise=None`.
+    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+        Embedding of the standardised inputs: fixed sines and cosines in three octaves
+        ("sinusoidal"), the same for the first member and every other one, and none for the rest
+        ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs themselves
+        are kept beside them. "auto" is "alternating" for a regressor, and None for a classifier.
     batch_size : int or "auto", default="auto"
         Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
         number of rows, from 32 to 1024.
@@ -234,7 +236,7 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
         n_members=1,
         noise="heteroscedastic",
         calibrate=True,
-        embedding=None,
+        embedding="auto",
         batch_size="auto",
         learning_rate="invscaling",
         learning_rate_init=3e-3,
@@ -310,9 +312,11 @@ class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
     class_weight : dict or "balanced", default=None
         Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
         frequencies. None weighs all rows alike.
-    embedding : {"sinusoidal", "periodic"} or None, default=None
-        Embedding of the standardised inputs: fixed sines and cosines in octaves, or sines and
-        cosines with learnt frequencies ([3]_). The inputs themselves are kept beside them.
+    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+        Embedding of the standardised inputs: fixed sines and cosines in three octaves
+        ("sinusoidal"), the same for the first member and every other one, and none for the rest
+        ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs themselves
+        are kept beside them. "auto" is "alternating" for a regressor, and None for a classifier.
     batch_size : int or "auto", default="auto"
         Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
         number of rows, from 32 to 1024.
@@ -442,7 +446,7 @@ class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
         n_draws=50,
         n_members=1,
         class_weight=None,
-        embedding=None,
+        embedding="auto",
         batch_size="auto",
         learning_rate="invscaling",
         learning_rate_init=3e-3,

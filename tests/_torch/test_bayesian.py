@@ -5,6 +5,7 @@ from torch.distributions import Normal, kl_divergence
 
 from sk_deltauq._torch.bayesian import BayesianLinear, BayesianMLP, normal_noise, weight_noise
 from sk_deltauq._torch.layers import StackedLinear
+from tests._helpers import embed
 
 M, D, H, N = 3, 4, 5, 7
 
@@ -31,8 +32,10 @@ def layer():
 
 
 def network(seeds=range(M), prior_std=0.7, **settings):
-    settings = {"hidden_layer_sizes": (6, H), "activation": "tanh", "embedding": None} | settings
-    return BayesianMLP(D, 2, prior_std=prior_std, generators=generators(seeds), **settings)
+    settings = {"hidden_layer_sizes": (6, H), "activation": "tanh"} | settings
+    return BayesianMLP(
+        embed(None, D), 2, prior_std=prior_std, generators=generators(seeds), **settings
+    )
 
 
 # The layer

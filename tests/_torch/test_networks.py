@@ -9,6 +9,7 @@ from sk_deltauq._torch.networks import (
     PlainMLP,
     PlainModules,
 )
+from tests._helpers import embed
 
 M, D, P, N, K = 2, 3, 4, 5, 6
 
@@ -21,18 +22,23 @@ def rows(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
+def _mlp(kind, seeds, embedding=None, **changes):
+    drawing = generators(seeds)
+    settings = {"hidden_layer_sizes": (8, 7), "activation": "tanh", **changes}
+    return kind(embed(embedding, D, drawing), P, generators=drawing, **settings).double()
+
+
 def mlp(seeds=range(M), **changes):
-    settings = {"hidden_layer_sizes": (8, 7), "activation": "tanh", "embedding": None, **changes}
-    return AnchoredMLP(D, P, generators=generators(seeds), **settings).double()
+    return _mlp(AnchoredMLP, seeds, **changes)
 
 
 def modules(seeds=range(M), embedding=None):
     def factory(n_in, n_out):
         return nn.Sequential(nn.Linear(n_in, 6), nn.Tanh(), nn.Linear(6, n_out))
 
-    return AnchoredModules(
-        D, P, factory=factory, embedding=embedding, generators=generators(seeds)
-    ).double()
+    drawing = generators(seeds)
+    embedded = embed(embedding, D, drawing)
+    return AnchoredModules(embedded, P, factory=factory, generators=drawing).double()
 
 
 def tiled(network, x, c):
@@ -42,16 +48,15 @@ def tiled(network, x, c):
 
 
 def plain_mlp(seeds=range(M), **changes):
-    settings = {"hidden_layer_sizes": (8, 7), "activation": "tanh", "embedding": None, **changes}
-    return PlainMLP(D, P, generators=generators(seeds), **settings).double()
+    return _mlp(PlainMLP, seeds, **changes)
 
 
 def plain_modules(seeds=range(M)):
     def factory(n_in, n_out):
         return nn.Sequential(nn.Linear(n_in, 6), nn.Tanh(), nn.Linear(6, n_out))
 
-    settings = {"factory": factory, "embedding": None, "generators": generators(seeds)}
-    return PlainModules(D, P, **settings).double()
+    settings = {"factory": factory, "generators": generators(seeds)}
+    return PlainModules(embed(None, D), P, **settings).double()
 
 
 NETWORKS = {
@@ -162,10 +167,9 @@ def test_member_tensors_are_views_of_one_member():
 
 def test_member_tensors_of_modules_include_buffers():
     network = AnchoredModules(
-        D,
+        embed(None, D),
         P,
         factory=lambda i, o: nn.Sequential(nn.BatchNorm1d(i), nn.Linear(i, o)),
-        embedding=None,
         generators=generators(),
     )
     network.train()
@@ -182,16 +186,15 @@ def test_a_module_with_another_output_shape_is_refused():
         ValueError, match=r"module must map rows of width 6 to 4 outputs.*\(2, 1\)"
     ):
         AnchoredModules(
-            D, P, factory=lambda i, o: nn.Linear(i, 1), embedding=None, generators=generators()
+            embed(None, D), P, factory=lambda i, o: nn.Linear(i, 1), generators=generators()
         )
 
 
 def test_trying_a_module_out_leaves_its_statistics_alone():
     network = AnchoredModules(
-        D,
+        embed(None, D),
         P,
         factory=lambda i, o: nn.Sequential(nn.BatchNorm1d(i), nn.Linear(i, o)),
-        embedding=None,
         generators=generators(),
     )
     assert network.training

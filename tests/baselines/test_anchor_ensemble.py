@@ -8,7 +8,7 @@ from sk_deltauq._skorch.rows import Batches
 from sk_deltauq._torch.networks import PlainMLP, ShiftedMLP
 from sk_deltauq._validation import scaled_tensor
 from sk_deltauq.baselines import AnchorEnsembleClassifier, AnchorEnsembleRegressor
-from tests._helpers import assert_stacked_is_alone
+from tests._helpers import assert_stacked_is_alone, embed
 
 TINY = {"hidden_layer_sizes": (16,), "max_iter": 5, "early_stopping": False, "random_state": 0}
 UNTRAINED = {"max_iter": 1, "learning_rate_init": 1e-30}
@@ -85,11 +85,10 @@ def test_a_member_is_a_plain_network_on_shifted_rows(make, data):
     anchors = scaled_tensor(model.anchors_, model.x_scaler_)
     found = components(model, X)
     plain = PlainMLP(
-        X.shape[1],
+        embed("periodic", X.shape[1], [torch.Generator()]),
         module.rest[-1].bias.shape[1],
         hidden_layer_sizes=(16,),
         activation="relu",
-        embedding="periodic",
         generators=[torch.Generator()],
     )
     for member, anchor in enumerate(anchors):
@@ -155,8 +154,10 @@ def test_stacked_members_are_the_members_trained_one_by_one(kind, hold_out):
     anchors = torch.tensor([[0.5, -1.0], [-0.3, 0.2], [1.0, 1.0]])
 
     def make_module(n_outputs, generators, members):
-        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh", "embedding": "periodic"}
-        module = ShiftedMLP(2, n_outputs, generators=generators, **settings)
+        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh"}
+        module = ShiftedMLP(
+            embed("periodic", 2, generators), n_outputs, generators=generators, **settings
+        )
         module.set_anchors(anchors[members])
         return module
 

@@ -11,7 +11,7 @@ from sk_deltauq._torch.heads import GaussianHead
 from sk_deltauq._torch.networks import PlainMLP
 from sk_deltauq._validation import scaled_tensor
 from sk_deltauq.baselines import DeepEnsembleClassifier, DeepEnsembleRegressor
-from tests._helpers import assert_stacked_is_alone
+from tests._helpers import assert_stacked_is_alone, embed
 
 TINY = {"hidden_layer_sizes": (16,), "max_iter": 5, "early_stopping": False, "random_state": 0}
 
@@ -92,8 +92,10 @@ def test_members_start_apart_and_stay_apart(regression_data):
 @pytest.mark.parametrize("hold_out", [False, True])
 def test_stacked_members_are_the_members_trained_one_by_one(kind, hold_out, epsilon):
     def make_module(n_outputs, generators, members):
-        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh", "embedding": "periodic"}
-        module = PlainMLP(2, n_outputs, generators=generators, **settings)
+        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh"}
+        module = PlainMLP(
+            embed("periodic", 2, generators), n_outputs, generators=generators, **settings
+        )
         module.set_adversarial_step(torch.full((2, 1), epsilon) if epsilon else None)
         return module
 
@@ -143,8 +145,8 @@ def test_an_adversarial_step_is_its_definition_by_autograd():
     target = (x[:, :1].clone(), torch.linspace(0.5, 1.5, 6)[None])
     step_size = torch.tensor([[0.1], [0.0], [0.3]])
     generators = [torch.Generator().manual_seed(0)]
-    settings = {"hidden_layer_sizes": (8,), "activation": "tanh", "embedding": "sinusoidal"}
-    module = PlainMLP(3, 2, generators=generators, **settings)
+    settings = {"hidden_layer_sizes": (8,), "activation": "tanh"}
+    module = PlainMLP(embed("sinusoidal", 3), 2, generators=generators, **settings)
     module.set_adversarial_step(step_size)
     head = GaussianHead(1, noise="heteroscedastic", nll_beta=0.0, n_members=1)
     seen = []

@@ -13,7 +13,7 @@ from sk_deltauq._torch.layers import dropout_masks
 from sk_deltauq._torch.networks import DropoutMLP
 from sk_deltauq._validation import scaled_tensor
 from sk_deltauq.baselines import MCDropoutClassifier, MCDropoutRegressor
-from tests._helpers import assert_stacked_is_alone
+from tests._helpers import assert_stacked_is_alone, embed
 
 TINY = {
     "hidden_layer_sizes": (16, 12),
@@ -146,11 +146,10 @@ def test_masks_stay_while_training_goes_on(regression_data):
 def test_the_mean_over_masks_is_the_network_without_dropout_in_a_linear_network():
     generators = [torch.Generator().manual_seed(0)]
     network = DropoutMLP(
-        3,
+        embed(None, 3),
         2,
         hidden_layer_sizes=(5,),
         activation="identity",
-        embedding=None,
         generators=generators,
     )
     x = torch.randn(3, 4, generator=generators[0])
@@ -180,8 +179,8 @@ def test_each_sample_is_trained_on_with_a_mask_of_its_own(regression_data):
 
 def test_a_training_step_is_the_one_written_out_in_plain_torch():
     generators = torch_generators(3, Stream.WEIGHTS, range(1))
-    settings = {"hidden_layer_sizes": (6, 5), "activation": "tanh", "embedding": None}
-    network = DropoutMLP(3, 2, generators=generators, **settings)
+    settings = {"hidden_layer_sizes": (6, 5), "activation": "tanh"}
+    network = DropoutMLP(embed(None, 3), 2, generators=generators, **settings)
     masks = dropout_masks(7, 11, [0.3], generators)
     x = torch.randn(1, 3, 7, generator=generators[0])
     found = network(x, masks)[0].T
@@ -197,8 +196,10 @@ def test_a_training_step_is_the_one_written_out_in_plain_torch():
 @pytest.mark.parametrize("hold_out", [False, True])
 def test_stacked_members_are_the_members_trained_one_by_one(hold_out):
     def make_module(n_outputs, generators, members):
-        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh", "embedding": "periodic"}
-        module = DropoutMLP(2, n_outputs, generators=generators, **settings)
+        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh"}
+        module = DropoutMLP(
+            embed("periodic", 2, generators), n_outputs, generators=generators, **settings
+        )
         masks = torch_generators(7, Stream.MASKS, members)
         module.set_masks(dropout_masks(4, 16, [0.1], masks))
         return module

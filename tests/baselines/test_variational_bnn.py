@@ -13,7 +13,7 @@ from sk_deltauq._skorch.variational import NoisyBatches, VariationalNet
 from sk_deltauq._torch.bayesian import BayesianMLP, weight_noise
 from sk_deltauq._validation import scaled_tensor
 from sk_deltauq.baselines import VariationalBNNClassifier, VariationalBNNRegressor
-from tests._helpers import assert_stacked_is_alone
+from tests._helpers import assert_stacked_is_alone, embed
 
 TINY = {
     "hidden_layer_sizes": (16, 12),
@@ -146,8 +146,14 @@ def test_each_sample_is_trained_on_with_noise_of_its_own(regression_data):
 @pytest.mark.parametrize("hold_out", [False, True])
 def test_stacked_members_are_the_members_trained_one_by_one(hold_out):
     def make_module(n_outputs, generators, members):
-        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh", "embedding": "periodic"}
-        module = BayesianMLP(2, n_outputs, prior_std=1.0, generators=generators, **settings)
+        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh"}
+        module = BayesianMLP(
+            embed("periodic", 2, generators),
+            n_outputs,
+            prior_std=1.0,
+            generators=generators,
+            **settings,
+        )
         module.kl_weight = 0.5
         draws = torch_generators(7, Stream.DRAWS, members)
         module.set_draws(weight_noise(4, module.n_weights, draws))
