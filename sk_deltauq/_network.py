@@ -246,7 +246,7 @@ class ModuleUQ(NetworkUQ):
         )
 
     def _architecture(self):
-        return {**super()._architecture(), "module": self.module}
+        return {"module": self.module, **super()._architecture()}
 
     def _runs_code_of_the_user(self):
         return self.module is not None or super()._runs_code_of_the_user()

@@ -215,7 +215,7 @@ def test_it_learns_a_sine(params):
 
 def test_identity_activation_is_a_linear_model():
     X, y = sine()
-    model = regressor(**LEARN, activation="identity").fit(X, y)
+    model = regressor(**LEARN, activation="identity", embedding=None).fit(X, y)
     a, b = model.predict(X[:20]), model.predict(X[20:40])
     np.testing.assert_allclose(model.predict((X[:20] + X[20:40]) / 2), (a + b) / 2, atol=1e-5)
 

@@ -86,7 +86,7 @@ def test_a_users_module_gets_anchor_and_difference(make, data, module, embedding
     model = make(module=module, n_members=2, embedding=embedding).fit(X, y)
     assert_finite(answers(model, X))
     members = model.net_.module_.members
-    width = {None: 1, "sinusoidal": 9}[embedding] * X.shape[1]
+    width = {None: 1, "sinusoidal": 7}[embedding] * X.shape[1]
     first = next(m for m in members[0].modules() if isinstance(m, torch.nn.Linear))
     assert first.in_features == 2 * width
     weights = [next(member.parameters()) for member in members]

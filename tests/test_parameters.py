@@ -218,6 +218,18 @@ def test_a_parameter_has_an_effect(make, data, params):
     assert not np.allclose(one.predict(X, True)[1], other.predict(X, True)[1], rtol=1e-3)
 
 
+@pytest.mark.parametrize("module", [None, torch.nn.Linear])
+def test_an_embedding_is_made_for_a_regressors_own_network_unless_asked_otherwise(
+    make, data, module
+):
+    X, y = data
+    expected = "alternating" if make is regressor and module is None else None
+    models = [make(n_members=2, module=module, embedding=e).fit(X, y) for e in ("auto", expected)]
+    assert_same_answers(*(answers(model, X) for model in models))
+    waves = make(n_members=2, module=module, embedding="sinusoidal").fit(X, y)
+    assert not np.allclose(waves.predict(X, True)[1], models[0].predict(X, True)[1], rtol=1e-3)
+
+
 @pytest.mark.parametrize("params", [{"noise": "homoscedastic"}, {"noise": None}, {"nll_beta": 0}])
 def test_a_parameter_of_the_regressor_has_an_effect(regression_data, params):
     X, y = regression_data

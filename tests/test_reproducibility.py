@@ -248,9 +248,8 @@ def test_several_threads_fit_the_same_model(make, data):
 def test_stacked_members_are_the_members_trained_one_by_one(kind, hold_out, weighted):
     def make_module(n_outputs, generators, members):
         settings = {"hidden_layer_sizes": (8, 8), "activation": "relu"}
-        module = AnchoredMLP(
-            embed("periodic", 2, generators), n_outputs, generators=generators, **settings
-        )
+        embedding = embed("periodic" if weighted else "alternating", 2, generators, members)
+        module = AnchoredMLP(embedding, n_outputs, generators=generators, **settings)
         module.set_anchors(torch.tensor([[0.5, -1.0], [-0.3, 0.2], [1.0, 1.0]]))
         return module
 

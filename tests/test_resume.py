@@ -50,7 +50,7 @@ def test_calls_of_partial_fit_and_fit_all_differ_in_their_batches(make, data, se
 
 def test_many_short_warm_fits_learn_like_one_long_fit(regression_data):
     X, y = regression_data
-    params = {"learning_rate_init": 0.02}
+    params = {"learning_rate_init": 0.02, "embedding": None}
     long = regressor(max_iter=60, **params).fit(X, y)
     short = regressor(max_iter=1, warm_start=True, **params)
     for _ in range(60):

@@ -121,7 +121,7 @@ class StackedNet(NeuralNet):
     def keep_members(self, members: slice) -> None:
         """Drop all other members of the module, with what the optimizer knows about them."""
         for parameter in [*self.module_.parameters(), *self.criterion_.parameters()]:
-            state, n_members = self.optimizer_.state[parameter], len(parameter)
+            state, n_members = self.optimizer_.state.get(parameter, {}), len(parameter)
             parameter.data = parameter.data[members].clone()
             parameter.grad = None
             for name, value in state.items():

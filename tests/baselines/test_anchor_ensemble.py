@@ -10,7 +10,13 @@ from sk_deltauq._validation import scaled_tensor
 from sk_deltauq.baselines import AnchorEnsembleClassifier, AnchorEnsembleRegressor
 from tests._helpers import assert_stacked_is_alone, embed
 
-TINY = {"hidden_layer_sizes": (16,), "max_iter": 5, "early_stopping": False, "random_state": 0}
+TINY = {
+    "hidden_layer_sizes": (16,),
+    "embedding": None,
+    "max_iter": 5,
+    "early_stopping": False,
+    "random_state": 0,
+}
 UNTRAINED = {"max_iter": 1, "learning_rate_init": 1e-30}
 
 
@@ -41,7 +47,8 @@ def data(make, regression_data, classification_data):
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"embedding": "periodic"}, {"module": torch.nn.Linear, "embedding": None}]
+    "params",
+    [{}, {"embedding": "sinusoidal"}, {"embedding": "periodic"}, {"module": torch.nn.Linear}],
 )
 def test_all_members_start_from_the_same_weights(make, data, params):
     model = make(**params, **UNTRAINED).fit(*data)

@@ -13,7 +13,13 @@ from sk_deltauq._validation import scaled_tensor
 from sk_deltauq.baselines import DeepEnsembleClassifier, DeepEnsembleRegressor
 from tests._helpers import assert_stacked_is_alone, embed
 
-TINY = {"hidden_layer_sizes": (16,), "max_iter": 5, "early_stopping": False, "random_state": 0}
+TINY = {
+    "hidden_layer_sizes": (16,),
+    "embedding": None,
+    "max_iter": 5,
+    "early_stopping": False,
+    "random_state": 0,
+}
 
 
 def regressor(**params):
@@ -224,7 +230,7 @@ def test_a_users_module_gets_plain_rows(make, regression_data, classification_da
     X, y = regression_data if make is regressor else classification_data
     model = make(module=torch.nn.Linear, n_members=2, embedding="sinusoidal").fit(X, y)
     members = model.net_.module_.members
-    assert {member.in_features for member in members} == {9 * X.shape[1]}
+    assert {member.in_features for member in members} == {7 * X.shape[1]}
     assert not torch.equal(members[0].weight, members[1].weight)
     adversarial = make(module=torch.nn.Linear, n_members=2, adversarial_epsilon=0.1).fit(X, y)
     assert np.isfinite(adversarial.predict(X, return_std=True)[1]).all()

@@ -19,6 +19,7 @@ TINY = {
     "hidden_layer_sizes": (16, 12),
     "n_masks": 6,
     "dropout": 0.25,
+    "embedding": None,
     "max_iter": 5,
     "early_stopping": False,
     "random_state": 0,

@@ -18,6 +18,7 @@ from tests._helpers import assert_stacked_is_alone, embed
 TINY = {
     "hidden_layer_sizes": (16, 12),
     "n_draws": 6,
+    "embedding": None,
     "max_iter": 5,
     "early_stopping": False,
     "random_state": 0,
