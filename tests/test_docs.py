@@ -157,4 +157,5 @@ def test_tables_list_every_set_and_method(tables):
         assert f"``{name}``\n   {method.title[0].upper()}" in tables["methods"]
         assert method.description in tables["methods"]
     paper = tables["preset paper"]
-    assert "``DeltaUQRegressor(hidden_layer_sizes=(50,))``; above 30,000 training rows ``" in paper
+    small = "``DeltaUQRegressor(embedding=None, hidden_layer_sizes=(50,))``"
+    assert f"{small}; above 30,000 training rows ``" in paper

@@ -56,11 +56,6 @@ def report(results, out, metric, fmt, compact, of_readme, check):
 
 
 def _readme(check: bool):
-    if not readme.RESULTS.exists():
-        raise ResultsError(
-            f"there are no committed results: {readme.RESULTS} is missing. Make it with report "
-            f"RESULTS --compact {readme.RESULTS.parent}."
-        )
     difference = readme.disagreement(readme.README, readme.RESULTS)
     if check and difference:
         click.echo(difference)

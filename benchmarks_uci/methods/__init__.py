@@ -63,8 +63,8 @@ _OURS = (
     "random splits of these sets among them; no set has its own."
 )
 _SHARED = (
-    f"{_OURS} All networks share widths, epochs and early stopping, and all but the BNN the step "
-    "size."
+    f"{_OURS} All networks share widths, embedding, epochs and early stopping, and all but the "
+    "BNN the step size."
 )
 
 METHODS = {

@@ -23,7 +23,11 @@ def _concatenated(suffix, title, description, *, shuffled):
 
     def make(preset, n_rows, random_state):
         reference = network(DeltaUQRegressor)(preset, n_rows, random_state)
-        return reference.set_params(module=Concatenated(hidden(preset, n_rows), shuffled))
+        # "auto" gives a user's own module no embedding.
+        embedding = "alternating" if reference.embedding == "auto" else reference.embedding
+        return reference.set_params(
+            module=Concatenated(hidden(preset, n_rows), shuffled), embedding=embedding
+        )
 
     return Method(f"{REFERENCE}-{suffix}", title, description, _CHOSEN, make)
 
@@ -79,6 +83,19 @@ ABLATIONS = {
             "periodic",
             "Learnt sines and cosines of the features beside them.",
             embedding="periodic",
+        ),
+        *(
+            _changed(
+                f"m5-{name}",
+                f"5 members, {name}",
+                f"Five cross-fitted networks, all of one kind: {what}.",
+                n_members=5,
+                embedding=embedding,
+            )
+            for name, what, embedding in [
+                ("raw", "none has an embedding", None),
+                ("sinusoidal", "all have the fixed sines and cosines", "sinusoidal"),
+            ]
         ),
         _changed(
             "unstopped",

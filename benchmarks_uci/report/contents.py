@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks_uci.report import fairness, plots, sentences, variants
 from benchmarks_uci.report.grouping import by_run
+from benchmarks_uci.report.literature import literature_counts, literature_table
 from benchmarks_uci.report.metrics import METRICS
 from benchmarks_uci.report.paired import explanation, paired_table
 from benchmarks_uci.report.reference import beside
@@ -98,17 +99,18 @@ def _comparison(run: list[dict], protocol: str, metric: str) -> list[Block]:
     """Methods side by side: what says nothing of variants of one, or would have too many."""
     return [
         score_table(run, "fit_seconds"),
-        *_paired(run, protocol, metric),
+        *_paired(run, metric),
         *_plots(run, metric),
+        *_literature(run),
         *_fairness(run, protocol),
     ]
 
 
-def _paired(run: list[dict], protocol: str, metric: str) -> list[Block]:
+def _paired(run: list[dict], metric: str) -> list[Block]:
     table = paired_table(run, metric)
     if not table.rows:
         return []
-    return [Heading(3, "Paired differences"), table, Text(explanation(protocol))]
+    return [Heading(3, "Paired differences"), table, Text(explanation(run))]
 
 
 def _plots(run: list[dict], metric: str) -> list[Block]:
@@ -119,6 +121,13 @@ def _plots(run: list[dict], metric: str) -> list[Block]:
     ]
     drawn = [plot for plot in drawn if plot.figure is not None]
     return [Heading(3, "Calibration and ranks"), *drawn] if drawn else []
+
+
+def _literature(run: list[dict]) -> list[Block]:
+    table = literature_table(run)
+    if not table.rows:
+        return []
+    return [Heading(3, "Beside the literature"), table, Bullets(literature_counts(run))]
 
 
 def _fairness(run: list[dict], protocol: str) -> list[Block]:

@@ -15,7 +15,7 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
-from benchmarks_uci.report.grouping import OURS, grouped, methods, sets, the_run
+from benchmarks_uci.report.grouping import grouped, methods, ours, sets, the_run
 from benchmarks_uci.report.metrics import METRICS, Metric
 from benchmarks_uci.report.tables import Table
 
@@ -47,20 +47,23 @@ class Difference:
     n_splits: int
 
 
-def differences(records: list[dict], metric: str = "nll") -> list[Difference]:
+def differences(
+    records: list[dict], metric: str = "nll", reference: str | None = None
+) -> list[Difference]:
     """Every other method against Delta-UQ, on every set where both have done a split.
 
-    The score must have a better side, a `loss`.
+    Which Delta-UQ it is, `reference`, is settled by `ours` if it is None. The score must have a
+    better side, a `loss`.
     """
     protocol, _ = the_run(records)
+    reference = reference or ours(records)
     groups = grouped(records, "data", "method")
     found = []
     for method in methods(records):
         for data in sets(records):
-            if method != OURS and (data, OURS) in groups and (data, method) in groups:
-                one = _difference(
-                    groups[data, method], groups[data, OURS], metric, protocol in RANDOM_SPLITS
-                )
+            of_both = groups.get((data, method)), groups.get((data, reference))
+            if method != reference and all(of_both):
+                one = _difference(*of_both, metric, protocol in RANDOM_SPLITS)
                 found += [one] if one else []
     return found
 
@@ -100,7 +103,8 @@ def paired_table(records: list[dict], metric: str = "nll") -> Table:
     """
     protocol, preset = the_run(records)
     shown = METRICS[metric]
-    title = f"{shown.title}, worse than that of {OURS} by, {protocol}, preset {preset}"
+    reference = ours(records)
+    title = f"{shown.title}, worse than that of {reference} by, {protocol}, preset {preset}"
     found = differences(records, metric) if shown.loss else []
     if not found:
         return Table(title, ["data"], [])
@@ -111,15 +115,16 @@ def paired_table(records: list[dict], metric: str = "nll") -> Table:
         n_splits = len({r["split"] for r in records if r["data"] == data})
         of_set = [_text(cells.get((data, method)), shown, n_splits) for method in compared]
         rows.append([data, *of_set])
-    rows.append([f"sets where {OURS} is better", *(_wins(found, m) for m in compared)])
+    rows.append([f"sets where {reference} is better", *(_wins(found, m) for m in compared)])
     if shown.unit_free:
         tests = [over_sets(found, method) for method in compared]
         rows.append(["all sets (Wilcoxon)", *(_p(test) or "-" for test in tests)])
     return Table(title, ["data", *compared], rows)
 
 
-def explanation(protocol: str) -> str:
+def explanation(records: list[dict]) -> str:
     """How to read `paired_table`."""
+    protocol, _ = the_run(records)
     test = (
         "the corrected resampled t-test of Nadeau and Bengio (2003), which allows for the "
         "overlap of the random splits; so does the standard error"
@@ -127,19 +132,20 @@ def explanation(protocol: str) -> str:
         else "the signed-rank test of Wilcoxon over the splits"
     )
     return (
-        f"Mean difference over the splits that both have done ± standard error; above 0, {OURS} "
-        f"is better. p: two-sided, by {test}. Over all sets: the signed-rank test of Wilcoxon on "
-        "the mean differences. No p-value is adjusted for the number of comparisons."
+        "Mean difference over the splits that both have done ± standard error; above 0, "
+        f"{ours(records)} is better. p: two-sided, by {test}. Over all sets: the signed-rank "
+        "test of Wilcoxon on the mean differences. No p-value is adjusted for the number of "
+        "comparisons."
     )
 
 
-def _difference(others: list[dict], ours: list[dict], metric: str, random: bool):
+def _difference(others: list[dict], own: list[dict], metric: str, random: bool):
     loss = METRICS[metric].loss
-    ours_by_split = {r["split"]: r for r in ours if _has(r, metric)}
+    own_by_split = {r["split"]: r for r in own if _has(r, metric)}
     pairs = [
-        (record, ours_by_split[record["split"]])
+        (record, own_by_split[record["split"]])
         for record in others
-        if _has(record, metric) and record["split"] in ours_by_split
+        if _has(record, metric) and record["split"] in own_by_split
     ]
     if not pairs:
         return None

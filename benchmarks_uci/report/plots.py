@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks_uci.figures import new_figure
 from benchmarks_uci.report.cells import cells, ranks
-from benchmarks_uci.report.grouping import OURS, grouped, methods, the_run
+from benchmarks_uci.report.grouping import FIVE, OURS, grouped, methods, the_run
 from benchmarks_uci.report.metrics import METRICS
 
 LEVELS = np.arange(1, 20) / 20
@@ -79,8 +79,9 @@ def rank_plot(records: list[dict], metric: str = "nll"):
 
 def _styles(names: list[str]) -> dict[str, dict]:
     """Ten colours, then dashed; Delta-UQ in black and thicker."""
-    others = [name for name in names if name != OURS]
-    styles = {OURS: {"color": "black", "linewidth": 2, "zorder": 3}} if OURS in names else {}
+    own = FIVE if FIVE in names else OURS
+    others = [name for name in names if name != own]
+    styles = {own: {"color": "black", "linewidth": 2, "zorder": 3}} if own in names else {}
     for i, name in enumerate(others):
         dashes = ("-", "--", ":")[i // 10 % 3]
         styles[name] = {"color": f"C{i % 10}", "linewidth": 1.2, "linestyle": dashes}

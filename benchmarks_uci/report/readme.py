@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import difflib
+import re
 from pathlib import Path
 
 from benchmarks_uci.report import sentences
 from benchmarks_uci.report.checks import ResultsError
 from benchmarks_uci.report.contents import caption
-from benchmarks_uci.report.grouping import OURS, the_run
+from benchmarks_uci.report.grouping import ours, the_run
 from benchmarks_uci.report.paired import differences, over_sets
 from benchmarks_uci.report.records import read
 from benchmarks_uci.report.tables import score_table
 
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-RESULTS = ROOT / "benchmarks_uci" / "results" / "random80-paper.csv"
+RESULTS = ROOT / "benchmarks_uci" / "results"
+# What is shown is named by its file in there, without the ending.
+MARKER = re.compile(r"<!-- results (\S+): (?:begin|end) -->")
+BLOCK = re.compile(r"(<!-- results (\S+): begin -->\n).*?(<!-- results \2: end -->)", re.DOTALL)
 
 
 def block(records: list[dict]) -> str:
-    """What stands between the markers: table, how to read it, and the comparison with Delta-UQ."""
+    """What stands between two markers: table, how to read it, and the comparison with Delta-UQ."""
     protocol, preset = the_run(records)
     n_splits = max(record["split"] for record in records) + 1
     parts = [
@@ -35,7 +38,7 @@ def block(records: list[dict]) -> str:
 
 def comparisons(records: list[dict]) -> list[str]:
     """A line a method: on how many sets Delta-UQ has the lower NLL, and whether that is chance."""
-    found = differences(records)
+    found, reference = differences(records), ours(records)
     lines = []
     for method in dict.fromkeys(one.method for one in found):
         of_method = [one for one in found if one.method == method]
@@ -43,7 +46,7 @@ def comparisons(records: list[dict]) -> list[str]:
         p_value = over_sets(found, method)
         over = "" if p_value is None else f", p = {p_value:.3f} over the sets (Wilcoxon)"
         lines.append(
-            f"`{OURS}` against `{method}`: lower NLL on "
+            f"`{reference}` against `{method}`: lower NLL on "
             f"{sum(one.mean > 0 for one in of_method)} of {len(of_method)} sets{over}; by the "
             f"corrected paired t-test at 0.05, better on {sum(mean > 0 for mean in clear)} "
             f"and worse on {sum(mean < 0 for mean in clear)}."
@@ -51,15 +54,22 @@ def comparisons(records: list[dict]) -> list[str]:
     return lines
 
 
-def with_block(text: str, new: str) -> str:
-    """The text of the README with `new` between the markers, or a `ResultsError` without them."""
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+def with_blocks(text: str, results: Path = RESULTS) -> str:
+    """The text of a README, with what the files in `results` say between its markers.
+
+    Raises
+    ------
+    ResultsError
+        If there are no markers or they are not in pairs, or if a file is missing or damaged.
+    """
+    n_markers, n_blocks = len(MARKER.findall(text)), len(BLOCK.findall(text))
+    if not n_blocks or n_markers != 2 * n_blocks:
         raise ResultsError(
-            f"the README should hold one line {BEGIN} and after it one line {END}, where its "
-            f"results are to stand; found {text.count(BEGIN)} and {text.count(END)}."
+            "the README should hold a pair of lines, <!-- results NAME: begin --> and "
+            f"<!-- results NAME: end -->, around what it shows of {results.name}/NAME.csv; "
+            f"found {n_markers} such lines and {n_blocks} pairs."
         )
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{new}\n{END}{rest.split(END)[1]}"
+    return BLOCK.sub(lambda m: f"{m[1]}{block(read(results / f'{m[2]}.csv'))}\n{m[3]}", text)
 
 
 def disagreement(readme: Path = README, results: Path = RESULTS) -> str:
@@ -67,15 +77,15 @@ def disagreement(readme: Path = README, results: Path = RESULTS) -> str:
     text = readme.read_text(encoding="utf-8")
     lines = difflib.unified_diff(
         text.splitlines(),
-        with_block(text, block(read(results))).splitlines(),
+        with_blocks(text, results).splitlines(),
         readme.name,
-        f"{readme.name} by {results.name}",
+        f"{readme.name} by the results",
         lineterm="",
     )
     return "\n".join(lines)
 
 
 def write(readme: Path = README, results: Path = RESULTS) -> None:
-    """Put the block of the committed results into the README."""
+    """Put the blocks of the committed results into the README."""
     text = readme.read_text(encoding="utf-8")
-    readme.write_text(with_block(text, block(read(results))), encoding="utf-8")
+    readme.write_text(with_blocks(text, results), encoding="utf-8")

@@ -31,7 +31,7 @@ def variant_table(records: list[dict], metric: str = "nll") -> Table:
     """
     protocol, preset = the_run(records)
     shown, names = METRICS[metric], sets(records)
-    found = {(one.method, one.data): one for one in differences(records, metric)}
+    found = {(one.method, one.data): one for one in differences(records, metric, OURS)}
     ours = cells(records, shown)
     seconds = {name: cells(records, METRICS[name]) for name in SECONDS}
     rows = [[OURS, *(ours[data, OURS].text(shown) for data in names), "", "1", "1"]]

@@ -54,7 +54,7 @@ def test_mean_only_has_the_mean_and_the_noise_of_the_whole(fitted):
 
 def test_concatenated_network_can_be_the_factorised_one(fitted):
     # W x + V c is the layer with weights [V + W, W] on [c, x - c].
-    model, X = fitted(DeltaUQRegressor, noise=None)
+    model, X = fitted(DeltaUQRegressor, noise=None, embedding=None)
     ours, d = model.net_.module_.eval(), X.shape[1]
     x, c = torch.randn(2, 1, d, 30, generator=torch.Generator().manual_seed(0)).unbind()
     theirs = Concatenated((8,))(2 * d, 1)

@@ -20,10 +20,12 @@ def folder(tmp_path):
 @pytest.fixture
 def committed(tmp_path, monkeypatch):
     """A README and committed results, in place of the real ones."""
-    path, _ = write_compact(records(), tmp_path / "committed")
+    write_compact(records(), tmp_path / "committed")
     text = tmp_path / "README.md"
-    text.write_text(f"{readme.BEGIN}\n{readme.END}\n")
-    monkeypatch.setattr(readme, "RESULTS", path)
+    text.write_text(
+        "<!-- results random80-paper: begin -->\n<!-- results random80-paper: end -->\n"
+    )
+    monkeypatch.setattr(readme, "RESULTS", tmp_path / "committed")
     monkeypatch.setattr(readme, "README", text)
     return text
 
@@ -93,10 +95,10 @@ def test_readme_is_written_and_checked(committed):
 
 
 def test_readme_without_results_is_an_error(committed):
-    readme.RESULTS.unlink()
+    (readme.RESULTS / "random80-paper.csv").unlink()
     result = invoke("--readme")
     assert result.exit_code == 1
-    assert "no committed results" in result.stderr
+    assert "there is no file or folder" in result.stderr
 
 
 def test_readme_without_markers_is_an_error(committed):
@@ -104,4 +106,4 @@ def test_readme_without_markers_is_an_error(committed):
     for args in (["--readme"], ["--readme", "--check"]):
         result = invoke(*args)
         assert result.exit_code == 1
-        assert "should hold one line" in result.stderr
+        assert "should hold a pair of lines" in result.stderr

@@ -44,7 +44,8 @@ def test_any_of_the_figures_will_do():
 
 
 def test_every_method_with_a_published_figure_is_looked_at_but_delta_uq():
-    assert {*BASELINES} == {column.method for column in published()} - {"deltauq"}
+    with_figure = {column.method for column in published() if column.method}
+    assert {*BASELINES} == {name for name in with_figure if not name.startswith("deltauq")}
 
 
 def test_failed_or_missing_cell_is_not_fair():

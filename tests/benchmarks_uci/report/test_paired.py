@@ -148,5 +148,14 @@ def test_without_delta_uq_there_is_nothing_to_compare():
 
 
 def test_explanation_names_the_test():
-    assert "Nadeau and Bengio" in explanation("random80")
-    assert "Nadeau and Bengio" not in explanation("gap")
+    assert "Nadeau and Bengio" in explanation(records())
+    assert "Nadeau and Bengio" not in explanation(records(protocol="gap"))
+
+
+def test_five_members_stand_for_delta_uq_where_they_were_run():
+    found = records(methods=("deltauq", "deltauq-5", "pbp"))
+    table = paired_table(found)
+    assert table.headers == ["data", "deltauq", "pbp"]
+    assert "worse than that of deltauq-5" in table.title
+    assert "deltauq-5 is better" in explanation(found)
+    assert {one.method for one in differences(found, reference="deltauq")} == {"deltauq-5", "pbp"}

@@ -3,30 +3,27 @@ import pytest
 from benchmarks_uci.report import ResultsError, readme, write_compact
 from tests.benchmarks_uci.report._helpers import record, records
 
-TEXT = f"# Title\n\n{readme.BEGIN}\nstale\n{readme.END}\n\nThe rest.\n"
+BEGIN, END = (f"<!-- results random80-paper: {word} -->" for word in ("begin", "end"))
+TEXT = f"# Title\n\n{BEGIN}\nstale\n{END}\n\nThe rest.\n"
 
 
 @pytest.fixture
 def files(tmp_path):
-    results, _ = write_compact(records(), tmp_path)
+    write_compact(records(), tmp_path)
     path = tmp_path / "README.md"
     path.write_text(TEXT)
-    return path, results
+    return path, tmp_path
 
 
 def test_readme_agrees_with_the_committed_results():
-    if readme.RESULTS.exists():
-        # Without the block this raises: results that the README does not show are not allowed.
-        assert readme.disagreement() == ""
-    else:
-        assert readme.BEGIN not in readme.README.read_text(encoding="utf-8")
+    assert readme.disagreement() == ""
 
 
 def test_written_readme_agrees(files):
     readme.write(*files)
     text = files[0].read_text()
-    assert text.startswith(f"# Title\n\n{readme.BEGIN}\nNLL in nats on 4 splits a set")
-    assert text.endswith(f"{readme.END}\n\nThe rest.\n")
+    assert text.startswith(f"# Title\n\n{BEGIN}\nNLL in nats on 4 splits a set")
+    assert text.endswith(f"{END}\n\nThe rest.\n")
     assert "| average rank" in text
     assert "stale" not in text
     assert readme.disagreement(*files) == ""
@@ -62,9 +59,38 @@ def test_difference_that_is_the_same_on_every_split_is_no_chance():
     assert line.endswith("better on 1 and worse on 0.")  # p is 0
 
 
+def test_each_pair_of_markers_gets_its_own_results(files):
+    path, folder = files
+    write_compact(records(data=["concrete"], preset="default"), folder)
+    other = TEXT.replace("paper", "default")
+    path.write_text(TEXT + other)
+    readme.write(path, folder)
+    first, second = path.read_text().split("The rest.")[:2]
+    assert "preset `paper`" in first
+    assert "| boston" in first
+    assert "preset `default`" in second
+    assert "| boston" not in second
+
+
+def test_five_members_are_what_others_are_compared_with():
+    lines = readme.comparisons(records(methods=("deltauq-5", "deltauq", "pbp"), n_splits=8))
+    assert [line.partition(":")[0] for line in lines] == [
+        "`deltauq-5` against `deltauq`",
+        "`deltauq-5` against `pbp`",
+    ]
+
+
 @pytest.mark.parametrize(
-    "text", ["", readme.BEGIN, TEXT + readme.END, f"{readme.END}\n{readme.BEGIN}\n"]
+    "text", ["", BEGIN, TEXT + END, f"{END}\n{BEGIN}\n", TEXT.replace("paper: end", "gap: end")]
 )
-def test_missing_markers_are_an_error(text):
-    with pytest.raises(ResultsError, match="should hold one line <!-- results: begin -->"):
-        readme.with_block(text, "new")
+def test_missing_markers_are_an_error(text, tmp_path):
+    with pytest.raises(ResultsError, match="should hold a pair of lines, <!-- results NAME"):
+        readme.with_blocks(text, tmp_path)
+
+
+def test_results_that_are_missing_are_an_error(files):
+    path, folder = files
+    (folder / "random80-paper.csv").unlink()
+    with pytest.raises(ResultsError, match=r"there is no file or folder '.*random80-paper.csv'"):
+        readme.write(path, folder)
+    assert path.read_text() == TEXT
