@@ -63,8 +63,8 @@ class DeltaUQRegressor(GaussianUQ, AnchoredUQ):
         Embedding of the standardised inputs, before anchoring: fixed sines and cosines in three
         octaves ("sinusoidal"), the same for the first member and every other one, and none for the
         rest ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs
-        themselves are kept beside them. "auto" is "alternating" for a regressor, and None for a
-        classifier and with a `module` of your own.
+        themselves are kept beside them. "auto" is "alternating" for a regressor with at least 25
+        rows a feature and without a `module` of your own, and otherwise None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in
         `MLPRegressor`. Early stopping regularises already.
@@ -297,8 +297,8 @@ class DeltaUQClassifier(CategoricalUQ, AnchoredUQ):
         Embedding of the standardised inputs, before anchoring: fixed sines and cosines in three
         octaves ("sinusoidal"), the same for the first member and every other one, and none for the
         rest ("alternating"), or ones with learnt frequencies ("periodic", [2]_). The inputs
-        themselves are kept beside them. "auto" is "alternating" for a regressor, and None for a
-        classifier and with a `module` of your own.
+        themselves are kept beside them. "auto" is "alternating" for a regressor with at least 25
+        rows a feature and without a `module` of your own, and otherwise None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in
         `MLPRegressor`. Early stopping regularises already.

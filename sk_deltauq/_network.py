@@ -53,15 +53,12 @@ class NetworkUQ(BaseUQ):
     # How it trains: the net, and the mini-batches, `batches(rows, batch_size)`.
     _net_class = StackedNet
 
-    # The embedding "auto".
-    _auto_embedding: str | None
-
     def _batches(self):
         return Batches
 
-    def _embedding_name(self) -> str | None:
-        """Key of `EMBEDDINGS`."""
-        return self._auto_embedding if self.embedding == "auto" else self.embedding
+    def _auto_embedding(self, data: FitData) -> str | None:
+        """What the embedding "auto" is for this data, a key of `EMBEDDINGS`."""
+        return None
 
     def _make_module(self, embedding, n_outputs: int, generators):
         """A new module with one member for each generator, on embedded rows."""
@@ -153,9 +150,8 @@ class NetworkUQ(BaseUQ):
     def _new_net(self, data, training, plan):
         generators = self._weight_generators(training.members)
         head = self._make_head(len(generators))
-        embedding = EMBEDDINGS[self._embedding_name()](
-            data.x.shape[1], generators, training.members
-        )
+        name = self._auto_embedding(data) if self.embedding == "auto" else self.embedding
+        embedding = EMBEDDINGS[name](data.x.shape[1], generators, training.members)
         module = self._make_module(embedding, head.n_network_outputs, generators)
         self._architecture_ = self._architecture()
         return training.new_net(module, head, len(data.x))
@@ -190,7 +186,7 @@ class NetworkUQ(BaseUQ):
         return {
             "hidden_layer_sizes": layer_sizes(self.hidden_layer_sizes),
             "activation": self.activation,
-            "embedding": self._embedding_name(),
+            "embedding": self.embedding,
             "n_members": self.n_members,
             "alpha": self._penalty(),
             "net_params": self.net_params,
@@ -233,11 +229,6 @@ class ModuleUQ(NetworkUQ):
             )
         return super()._set_up(data, plan)
 
-    def _embedding_name(self):
-        # A user's module gets the rows as its author expects them, unless asked otherwise.
-        by_itself = self.embedding == "auto" and self.module is not None
-        return None if by_itself else super()._embedding_name()
-
     def _make_module(self, embedding, n_outputs, generators):
         if self.module is None:
             return super()._make_module(embedding, n_outputs, generators)
@@ -246,7 +237,7 @@ class ModuleUQ(NetworkUQ):
         )
 
     def _architecture(self):
-        return {"module": self.module, **super()._architecture()}
+        return {**super()._architecture(), "module": self.module}
 
     def _runs_code_of_the_user(self):
         return self.module is not None or super()._runs_code_of_the_user()

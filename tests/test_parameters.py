@@ -218,12 +218,12 @@ def test_a_parameter_has_an_effect(make, data, params):
     assert not np.allclose(one.predict(X, True)[1], other.predict(X, True)[1], rtol=1e-3)
 
 
+@pytest.mark.parametrize("n_rows", [74, 75])
 @pytest.mark.parametrize("module", [None, torch.nn.Linear])
-def test_an_embedding_is_made_for_a_regressors_own_network_unless_asked_otherwise(
-    make, data, module
-):
-    X, y = data
-    expected = "alternating" if make is regressor and module is None else None
+def test_a_regressors_own_network_has_waves_where_there_are_rows_enough(make, n_rows, module):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n_rows, 3)), rng.integers(0, 2, n_rows)
+    expected = "alternating" if make is regressor and module is None and n_rows == 75 else None
     models = [make(n_members=2, module=module, embedding=e).fit(X, y) for e in ("auto", expected)]
     assert_same_answers(*(answers(model, X) for model in models))
     waves = make(n_members=2, module=module, embedding="sinusoidal").fit(X, y)

@@ -60,8 +60,8 @@ def _bagged_noise(preset, n_rows, random_state):
 # Said as it is: the defaults were not found blindly.
 _OURS = (
     "The defaults of the package, the same for every set. They were settled in earlier trials, "
-    "random splits of these sets among them, and the embedding and the factor of the stds on the "
-    "protocol development alone; no set has its own."
+    "random splits of these sets among them; the embedding, and how several members are "
+    "calibrated, on those of the protocol development alone. No set has its own."
 )
 _SHARED = (
     f"{_OURS} All networks share widths, embedding, epochs and early stopping, and all but the "

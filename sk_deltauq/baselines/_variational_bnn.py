@@ -97,7 +97,8 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
         Embedding of the standardised inputs: fixed sines and cosines in three octaves
         ("sinusoidal"), the same for the first member and every other one, and none for the rest
         ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs themselves
-        are kept beside them. "auto" is "alternating" for a regressor, and None for a classifier.
+        are kept beside them. "auto" is "alternating" for a regressor with at least 25 rows a
+        feature, and otherwise None.
     batch_size : int or "auto", default="auto"
         Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
         number of rows, from 32 to 1024.
@@ -316,7 +317,8 @@ class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
         Embedding of the standardised inputs: fixed sines and cosines in three octaves
         ("sinusoidal"), the same for the first member and every other one, and none for the rest
         ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs themselves
-        are kept beside them. "auto" is "alternating" for a regressor, and None for a classifier.
+        are kept beside them. "auto" is "alternating" for a regressor with at least 25 rows a
+        feature, and otherwise None.
     batch_size : int or "auto", default="auto"
         Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
         number of rows, from 32 to 1024.
