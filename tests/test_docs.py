@@ -21,8 +21,8 @@ from benchmarks_uci.report.metrics import METRICS
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BENCHMARK = (ROOT / "docs" / "benchmark.rst").read_text(encoding="utf-8")
-SPEED = (ROOT / "docs" / "speed.rst").read_text(encoding="utf-8")
-RESULTS = (ROOT / "docs" / "results.rst").read_text(encoding="utf-8")
+# The pages that show results, among others
+PAGES = "".join(p.read_text(encoding="utf-8") for p in sorted((ROOT / "docs").glob("*.rst")))
 NUMBER = r"-?\d+\.?\d*(?:e[+-]?\d+)?"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -79,9 +79,7 @@ def test_readme_links_to_files_that_exist():
 
 def command_lines():
     """What follows `python -m benchmarks_uci` on a line of the README or the pages."""
-    found = re.findall(
-        r"python -m benchmarks_uci *([^`\n]*)", README + BENCHMARK + SPEED + RESULTS
-    )
+    found = re.findall(r"python -m benchmarks_uci *([^`\n]*)", README + PAGES)
     return sorted(set(found))
 
 
@@ -137,12 +135,12 @@ print("\\0".join(f"{name}\\0{make()}" for name, make in TABLES.items()))
 
 
 def test_pages_show_every_table(tables):
-    shown = re.findall(r"^\.\. benchmark-table:: (.+)$", BENCHMARK + SPEED, re.MULTILINE)
+    shown = re.findall(r"^\.\. benchmark-table:: (.+)$", PAGES, re.MULTILINE)
     assert sorted(shown) == sorted(tables)
 
 
 def test_pages_report_all_results_that_are_committed():
-    shown = re.findall(r"^\.\. benchmark-report:: (.+)$", RESULTS, re.MULTILINE)
+    shown = re.findall(r"^\.\. benchmark-report:: (.+)$", PAGES, re.MULTILINE)
     committed = (ROOT / "benchmarks_uci" / "results").glob("*.csv")
     assert sorted(shown) == sorted(path.stem for path in committed)
 
