@@ -72,7 +72,12 @@ def _curve(varied, base, values, repeats):
         X, y = data(settings.pop("n_rows"), settings.pop("n_features"))
         width = settings.pop("width")
         model = DeltaUQRegressor(
-            (width, width), **settings, max_iter=EPOCHS, early_stopping=False, random_state=0
+            (width, width),
+            **settings,
+            embedding=None,  # "auto" would have one for some of the numbers of features
+            max_iter=EPOCHS,
+            early_stopping=False,
+            random_state=0,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the epochs were too few

@@ -54,6 +54,7 @@ def fit_ensemble(X, y, batch_size, epochs, *, n_members=N_MEMBERS, random_state=
     """Exactly `epochs` epochs of a deep ensemble, all rows in all members, as in its paper."""
     model = DeepEnsembleRegressor(
         n_members=n_members,
+        embedding=None,
         batch_size=batch_size,
         max_iter=epochs,
         n_iter_no_change=epochs + 1,

@@ -117,9 +117,10 @@ def features(n_rows: int, n_features: int, seed: int) -> np.ndarray:
 
 
 def fitted_model(shape: Shape = SMALL, **settings) -> DeltaUQRegressor:
-    """A model trained for a moment."""
+    """A model trained for a moment; no embedding, which the paper's code has not got."""
     X = features(1000, shape.n_features, seed=0)
-    model = DeltaUQRegressor(shape.widths, n_anchors=N_ANCHORS, random_state=0, **settings)
+    settings = {"n_anchors": N_ANCHORS, "embedding": None, "random_state": 0, **settings}
+    model = DeltaUQRegressor(shape.widths, **settings)
     return model.partial_fit(X, 100 * np.sin(X[:, 0]))
 
 
