@@ -70,8 +70,9 @@ class GaussianUQ(RegressorUQ, NetworkUQ):
 
         A held-out row is new to one member alone. The mean of M members is closer to the target
         than one of them is: its expected squared error is lower by 1 - 1/M of the variance between
-        members. The one seen here, between members that trained on the row, is if anything too
-        small, and the band too wide. No mean of M is better than if their errors were independent.
+        members, of which those that trained on the row show a little less than new rows would.
+        The rows have chosen the epoch, and of a few hundred of them the error is a little less
+        as well. No mean of M is better than if their errors were independent.
         """
         of_head = partial(net.criterion_.held_out_errors, ddof=self._ddof)
         (error, spread), n_rows = monitor.means(net, of_head)

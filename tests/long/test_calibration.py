@@ -26,21 +26,27 @@ def test_intervals_of_five_members_cover_what_they_claim(noise):
     assert np.min(covered) > 0.84
 
 
-def test_the_factor_is_that_of_the_mean_of_all_members():
-    """New rows tell by how much the errors of the ensemble are larger than it says."""
-    inferred, true, of_one = [], [], []
-    for seed in range(10):
+@pytest.mark.parametrize(("n", "tolerance"), [(300, 0.15), (1000, 0.05)])
+def test_the_factor_is_that_of_the_mean_of_all_members(n, tolerance):
+    """New rows tell by how much the errors of the ensemble are larger than it says.
+
+    With few rows the held-out ones look better than new ones: they chose the epoch.
+    """
+    inferred, of_all, of_one = [], [], []
+    for seed in range(8):
         rng = np.random.default_rng(seed)
-        X, y = noisy_sine(rng, 300)
+        X, y = noisy_sine(rng, n)
         X_new, y_new = noisy_sine(rng, 2000)
         model = DeltaUQRegressor(n_members=5, widening=0, random_state=seed).fit(X, y)
-        mean, std = model.predict(X_new, return_std=True)
         inferred.append(model.std_factor_**2)
-        true.append(np.mean((y_new - mean) ** 2 / (std / model.std_factor_) ** 2))
-        members = model.predict_dist(X_new).means.reshape(5, -1, len(y_new)).mean(axis=1)
-        of_one.append(np.mean((y_new - members) ** 2 / (std / model.std_factor_) ** 2))
-    assert np.mean(inferred) == pytest.approx(np.mean(true), abs=0.08)
-    assert np.mean(of_one) - np.mean(true) > 0.1, "members that agree show nothing"
+        dist = model.predict_dist(X_new)
+        of_all.append(np.mean((y_new - dist.mean) ** 2 / dist.std**2) * inferred[-1])
+        means, stds = (part.reshape(5, 20, -1) for part in (dist.means, dist.stds))
+        variance = means.var(axis=1, ddof=1) + (stds**2).mean(axis=1)
+        squared_z = (y_new - means.mean(axis=1)) ** 2 / variance
+        of_one.append(np.mean(squared_z) * inferred[-1])
+    assert np.mean(inferred) == pytest.approx(np.mean(of_all), abs=tolerance)
+    assert np.mean(of_one) - np.mean(of_all) > 0.05, "members that agree show nothing"
 
 
 def test_quantiles_are_calibrated_on_many_rows():
