@@ -17,13 +17,13 @@ from sk_deltauq._torch.heads import CategoricalHead, GaussianHead
 # say little about it, a thousand nearly all.
 _PRIOR_ROWS = 100
 
-# Waves are six more inputs a feature. With fewer rows than this for each feature they made linear
-# functions worse by more than they made curved ones better.
-_ROWS_A_FEATURE = 25
-
 
 class GaussianUQ(RegressorUQ, NetworkUQ):
     """A regressor whose network predicts normal densities."""
+
+    # Waves are six more inputs a feature. With fewer rows than this for each feature they made
+    # linear functions worse by more than they made curved ones better.
+    _rows_a_feature_for_waves = 25
 
     _parameter_constraints: dict = {
         **NetworkUQ._parameter_constraints,
@@ -31,12 +31,6 @@ class GaussianUQ(RegressorUQ, NetworkUQ):
         "nll_beta": [Interval(Real, 0, 1, closed="both")],
         "calibrate": ["boolean"],
     }
-
-    def _auto_embedding(self, data):
-        # A user's module gets the rows as its author expects them.
-        its_own = getattr(self, "module", None) is None
-        n_rows, n_features = data.x.shape
-        return "alternating" if its_own and n_rows >= _ROWS_A_FEATURE * n_features else None
 
     def _make_head(self, n_members):
         return GaussianHead(

@@ -56,9 +56,13 @@ class NetworkUQ(BaseUQ):
     def _batches(self):
         return Batches
 
+    # How many rows for each feature make "auto" an embedding; None for never.
+    _rows_a_feature_for_waves: int | None = None
+
     def _auto_embedding(self, data: FitData) -> str | None:
         """What the embedding "auto" is for this data, a key of `EMBEDDINGS`."""
-        return None
+        wanted, (n_rows, n_features) = self._rows_a_feature_for_waves, data.x.shape
+        return "alternating" if wanted and n_rows >= wanted * n_features else None
 
     def _make_module(self, embedding, n_outputs: int, generators):
         """A new module with one member for each generator, on embedded rows."""
@@ -228,6 +232,10 @@ class ModuleUQ(NetworkUQ):
                 f"instance of {type(self.module).__name__}. Pass a class or a function."
             )
         return super()._set_up(data, plan)
+
+    def _auto_embedding(self, data):
+        # A user's module gets the rows as its author expects them.
+        return super()._auto_embedding(data) if self.module is None else None
 
     def _make_module(self, embedding, n_outputs, generators):
         if self.module is None:

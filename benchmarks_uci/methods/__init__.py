@@ -61,7 +61,8 @@ def _bagged_noise(preset, n_rows, random_state):
 _OURS = (
     "The defaults of the package, the same for every set. They were settled in earlier trials, "
     "random splits of these sets among them; the embedding, and how several members are "
-    "calibrated, on those of the protocol development alone. No set has its own."
+    "calibrated, on those of the protocol development and on random slabs of a feature. No set "
+    "has its own."
 )
 _SHARED = (
     f"{_OURS} All networks share widths, embedding, epochs and early stopping, and all but the "
