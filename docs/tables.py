@@ -107,7 +107,7 @@ TABLES = {
     "methods": chosen,
     "ablations": ablations,
     **{f"preset {name}": lambda name=name: settings(name) for name in methods.PRESETS},
-    "speed": lambda: speed("cpu"),
+    **{f"speed {name}": lambda name=name: speed(name) for name in ("cpu", "gpu")},
 }
 
 

@@ -258,6 +258,10 @@ def test_training_goes_on_with_the_chosen_rate(make, regression_data, classifica
         np.testing.assert_array_equal(model.masks_, masks)
 
 
+@pytest.mark.skipif(
+    torch.cuda.is_available(),
+    reason="where there is a GPU, torch's Adafactor fails once it has been copied or unpickled",
+)
 def test_factored_moments_of_an_optimizer_go_with_their_networks(regression_data):
     X, y = regression_data
     net_params = {"optimizer": torch.optim.Adafactor}

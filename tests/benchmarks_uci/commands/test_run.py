@@ -177,7 +177,8 @@ SPLITS = ("--data", "boston", "--methods", "marginal", "--splits", "all")
 def start_and_stop(tmp_path, jobs, number):
     """Begin a run, send it a signal when it has some results; the exit status and its stderr."""
     command = [sys.executable, "-c", SLOW, "run", *SPLITS, "--jobs", str(jobs)]
-    env = {**os.environ, "PYTHONPATH": str(Path(runner.__file__).parents[1])}
+    paths = (Path(runner.__file__).parents[1], os.environ.get("PYTHONPATH", ""))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=tmp_path, env=env, **pipes) as process:
         while process.poll() is None and len(list(tmp_path.glob("results/**/*.json"))) < 4:
