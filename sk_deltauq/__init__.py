@@ -1,7 +1,8 @@
 """scikit-learn estimators for tabular data that say how sure they are (Delta-UQ)."""
 
 from sk_deltauq import baselines, distributions, metrics
-from sk_deltauq._deltauq import DeltaUQClassifier, DeltaUQRegressor
+from sk_deltauq._deltauq_classifier import DeltaUQClassifier
+from sk_deltauq._deltauq_regressor import DeltaUQRegressor
 from sk_deltauq.distributions import CategoricalMixture, NormalMixture
 
 __version__ = "0.1.0.dev0"

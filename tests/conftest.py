@@ -37,6 +37,11 @@ def _global_state():
     }
 
 
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
 @pytest.fixture(scope="session")
 def regression_data():
     """Noisy sine on [0, 1]^3 in units of hundreds: read-only `X` (60, 3) and `y` (60,)."""

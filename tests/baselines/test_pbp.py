@@ -25,11 +25,6 @@ def regressor(**params):
     return PBPRegressor(**{**TINY, **params})
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
 def layers(rng, *sizes):
     """Means and variances of the weights, like those of a network in training."""
     posterior = Posterior(sizes, rng)

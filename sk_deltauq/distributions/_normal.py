@@ -1,6 +1,6 @@
 """The mathematics of equal-weight normal mixtures, on arrays `(component, sample[, output])`.
 
-Plain functions without checks; `distributions.py` has the objects, the checks and the chunks.
+Plain functions without checks; the object is in `_normal_mixture.py`, its checks in `_arrays.py`.
 """
 
 import math
@@ -8,10 +8,7 @@ import math
 import numpy as np
 from scipy.special import erf, logsumexp, ndtr, ndtri
 
-
-def spread(means, ddof=0):
-    # Relative to the first component: exactly 0 when the components agree.
-    return (means - means[0]).std(axis=0, ddof=ddof)
+from sk_deltauq.distributions._arrays import spread
 
 
 def root_mean_square(stds):

@@ -1,0 +1,253 @@
+"""Delta-UQ for class labels: the anchored network with a categorical head, tempered on request."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from sk_deltauq._anchoring import AnchoredUQ
+from sk_deltauq._classification import mean_logit_std
+from sk_deltauq._heads import CategoricalUQ
+
+
+class DeltaUQClassifier(CategoricalUQ, AnchoredUQ):
+    """Classifier that says how sure it is: an anchored MLP, averaged over its anchors (Delta-UQ).
+
+    The network sees each row `x` together with another training row, the anchor `c`, as
+    `[c, x - c]`. In training the anchors are random. At prediction every row is paired with the
+    same `n_anchors` anchors: the mean of their probabilities is the prediction, and the spread of
+    their logits is the epistemic uncertainty (eq. 6 of [1]_).
+
+    Rows are standardised inside.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(50, 50)
+        Number of units in each hidden layer.
+    activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    n_anchors : int, default=20
+        Number of training rows kept as anchors. Each prediction is a mean over all of them. With
+        fewer training rows than this, all rows are anchors.
+    n_members : int, default=1
+        Number of networks, trained side by side as one stacked module. With early stopping each
+        leaves out another fold of the rows (cross-fitting). The components of a prediction are
+        all pairs of a member and an anchor.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
+        frequencies. None weighs all rows alike.
+    temper : bool, default=False
+        Whether to shrink the logits of a row by its epistemic uncertainty, to `(1 - s)` times
+        their size, where `s` is the row's mean std of the logits, scaled to [0, 1) by the range
+        that it has on held-out training rows (paper, section 4b; the paper takes the range of
+        the test batch, and a row's answer would then depend on its neighbours). Needs rows held
+        out for early stopping.
+    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+        Embedding of the standardised inputs, before anchoring: fixed sines and cosines in three
+        octaves ("sinusoidal"), the same for the first member and every other one, and none for the
+        rest ("alternating"), or ones with learnt frequencies ("periodic", [2]_). The inputs
+        themselves are kept beside them. "auto" is "alternating" for a regressor with at least 25
+        rows a feature and without a `module` of your own, and otherwise None.
+    alpha : float, default=0.0
+        Strength of the L2 penalty on the weights, divided by the batch size as in
+        `MLPRegressor`. Early stopping regularises already.
+    batch_size : int or "auto", default="auto"
+        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
+        number of rows, from 32 to 1024.
+    learning_rate : {"invscaling", "constant"}, default="invscaling"
+        Step size of an epoch: `learning_rate_init / sqrt(1 + epoch / 50)`, or always the same.
+        `partial_fit` counts on, `fit` counts from 0.
+    learning_rate_init : float, default=0.01
+        Step size of Adam in the first epoch.
+    averaging : int, default=10
+        Number of epochs over which the weights are averaged (an exponential moving average of one
+        value an epoch): what is judged for early stopping, and what predicts. 1 takes the last
+        weights, as `partial_fit` does.
+    max_iter : int, default=400
+        Most epochs, each a pass over the training rows.
+    tol : float, default=1e-4
+        An epoch counts as an improvement if the score (or, without early stopping, the training
+        loss) is better than the best one by more than this.
+    n_iter_no_change : int, default=30
+        Number of epochs in a row without an improvement after which training stops.
+    early_stopping : bool or "auto", default="auto"
+        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
+        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
+        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
+        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
+        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
+        loss no longer falls, and the band deserves less trust.
+    validation_fraction : float, default=0.1
+        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
+        dealt into folds of one size, at least one a member, so the part is one over a whole
+        number: 0.1 is a tenth, 0.3 a quarter.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights, scales and classes of the last fit, with the other
+        parameters as they are now, but for `random_state`. The anchors are drawn anew. With early
+        stopping it never ends with a lower held-out score than it began with.
+    module : callable, default=None
+        Factory of a torch module to use in place of the multilayer perceptron:
+        `module(in_features, out_features)` is called once a member, with twice the (embedded)
+        input width, since the rows it gets are `[c, x - c]`. `hidden_layer_sizes` and
+        `activation` are then not used.
+    net_params : dict, default=None
+        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
+        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
+        stopping, `valid_loss`; those that score data of their own are not served. What another
+        parameter sets is refused.
+    device : str, default="cpu"
+        Torch device to train and predict on.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights, the mini-batches, the anchors and the held-out rows. An int
+        gives the same model each time; torch's and NumPy's global generators are left alone.
+    verbose : bool or int, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (min(n_anchors, n_samples), n_features)
+        The anchors: training rows, in the units of `X`.
+    n_components_ : int
+        Number of components of a prediction: members times anchors.
+    n_iter_ : int
+        Number of epochs run.
+    loss_curve_ : list of float
+        Training loss of each epoch, mean over members.
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+        Mean log-likelihood of the held-out rows after each epoch; None without early
+        stopping.
+    best_validation_score_ : float or ndarray of shape (n_members,), or None
+        The best of them.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    temper_range_ : tuple of float, or None
+        Smallest and largest mean std of the logits on the held-out rows; None without `temper`.
+    x_scaler_ : StandardScaler
+        Mean and scale of each feature; a constant feature has an infinite scale.
+    net_ : skorch.NeuralNet
+        The trained net; `net_.module_` is the torch module with all members.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where `X` had names that are all strings.
+
+    See Also
+    --------
+    DeltaUQRegressor : The same method for real targets.
+
+    Notes
+    -----
+    The paper averages logits. Here the probabilities are averaged: that is the paper's predictive
+    distribution, the integral of `p(y | x, c)` over the anchors, and only with it is the mutual
+    information the difference of two entropies. Predictions do not depend on what other rows they
+    come with.
+
+    References
+    ----------
+    .. [1] Thiagarajan, Anirudh, Narayanaswamy, Bremer, "Single Model Uncertainty Estimation via
+       Stochastic Data Centering", NeurIPS 2022.
+    .. [2] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
+       Learning", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sk_deltauq import DeltaUQClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = DeltaUQClassifier(max_iter=50, random_state=0).fit(X_train, y_train)
+    >>> model.predict_proba(X_test).shape
+    (38, 3)
+    >>> sorted(model.predict_uncertainty(X_test))
+    ['aleatoric', 'epistemic', 'mutual_information', 'total']
+    """
+
+    _parameter_constraints: dict = {
+        **AnchoredUQ._parameter_constraints,
+        **CategoricalUQ._parameter_constraints,
+        "temper": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(50, 50),
+        activation="relu",
+        *,
+        n_anchors=20,
+        n_members=1,
+        class_weight=None,
+        temper=False,
+        embedding="auto",
+        alpha=0.0,
+        batch_size="auto",
+        learning_rate="invscaling",
+        learning_rate_init=0.01,
+        averaging=10,
+        max_iter=400,
+        tol=1e-4,
+        n_iter_no_change=30,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        warm_start=False,
+        module=None,
+        net_params=None,
+        device="cpu",
+        random_state=None,
+        verbose=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.n_anchors = n_anchors
+        self.n_members = n_members
+        self.class_weight = class_weight
+        self.temper = temper
+        self.embedding = embedding
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.averaging = averaging
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.module = module
+        self.net_params = net_params
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _set_up(self, data, plan):
+        training, net = super()._set_up(data, plan)
+        if self.temper and not training.n_folds:
+            raise ValueError(
+                "temper=True takes its reference range from held-out rows, and none are held out "
+                f"here: early_stopping={self.early_stopping!r} with {len(data.x)} rows. Use "
+                "early_stopping=True with fit, or temper=False."
+            )
+        return training, net
+
+    def _fit_model(self, data, set_up, plan):
+        super()._fit_model(data, set_up, plan)
+        training, _ = set_up
+        self.temper_range_ = self._held_out_range(data, training) if self.temper else None
+
+    def _held_out_range(self, data, training):
+        """Range of the mean std of the logits on the rows that some member held out."""
+        rows = training.rows(data.x, data.y, data.weights, labels=data.labels)
+        held_out = rows.x[rows.held_out.unique()]
+        with torch.inference_mode():
+            std = torch.cat([mean_logit_std(self._components(x)) for x in held_out.split(1024)])
+        return float(std.min()), float(std.max())
+
+    def _tempered(self, logits):
+        if self.temper_range_ is None:
+            return logits
+        low, high = self.temper_range_
+        scaled = (mean_logit_std(logits) - low) / max(high - low, np.finfo(np.float32).tiny)
+        # The paper scales to [0, 1): at 1 the answer would no longer depend on the logits at all.
+        return logits * (1 - scaled.clamp(0, 1 - 1e-3))[:, np.newaxis]

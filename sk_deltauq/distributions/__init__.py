@@ -1,0 +1,11 @@
+"""Predictive distributions: equal-weight mixtures over the components of a model.
+
+A component is an anchor, an ensemble member, a dropout mask or a draw of the weights. Arrays are
+ordered ``(component, sample, output)`` or ``(component, sample, class)``. Sums over components are
+computed in chunks of rows, so that they need some 20 MB beyond the arguments and the answer.
+"""
+
+from sk_deltauq.distributions._categorical_mixture import CategoricalMixture
+from sk_deltauq.distributions._normal_mixture import NormalMixture
+
+__all__ = ["CategoricalMixture", "NormalMixture"]
