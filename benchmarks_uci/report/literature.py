@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from benchmarks_uci.report.cells import Cell, cells
 from benchmarks_uci.report.grouping import OURS, methods, sets, the_run
 from benchmarks_uci.report.metrics import METRICS
@@ -12,22 +14,28 @@ from benchmarks_uci.report.tables import Table
 def literature_table(records: list[dict]) -> Table:
     """Sets by columns: NLL of Delta-UQ, then the published figures for the splits of this run.
 
-    There are no rows where nobody has published any.
+    The lowest of a set is in bold, ours only if it has every split. There are no rows where nobody
+    has published any.
     """
     protocol, preset = the_run(records)
     title = f"NLL beside the literature, {protocol}, preset {preset}"
-    columns, ours, names = _published(protocol), _ours(records), sets(records)
-    if not columns:
+    published = _published(protocol)
+    if not published:
         return Table(title, ["data"], [])
-    rows = [
-        [
-            data,
-            *(found[data].text(METRICS["nll"]) for found in ours.values()),
-            *(f"{c.nll[data]:.2f}" if data in c.nll else "-" for c in columns),
-        ]
-        for data in names
-    ]
-    return Table(title, ["data", *ours, *(_name(column) for column in columns)], rows)
+    columns = {
+        method: {
+            d: (c.text(METRICS["nll"]), c.mean if c.complete else inf) for d, c in ours.items()
+        }
+        for method, ours in _ours(records).items()
+    }
+    columns |= {_name(c): {d: (f"{nll:.2f}", nll) for d, nll in c.nll.items()} for c in published}
+    rows, bold = [], set()
+    for i, data in enumerate(sets(records)):
+        of_set = [column.get(data, ("-", inf)) for column in columns.values()]
+        rows.append([data, *(text for text, _ in of_set)])
+        lowest = min(nll for _, nll in of_set)
+        bold |= {(i, j) for j, (_, nll) in enumerate(of_set, start=1) if nll == lowest < inf}
+    return Table(title, ["data", *columns], rows, bold)
 
 
 def literature_counts(records: list[dict]) -> list[str]:

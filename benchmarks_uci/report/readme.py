@@ -9,7 +9,8 @@ from pathlib import Path
 from benchmarks_uci.report import sentences
 from benchmarks_uci.report.checks import ResultsError
 from benchmarks_uci.report.contents import caption
-from benchmarks_uci.report.grouping import ours, the_run
+from benchmarks_uci.report.grouping import grouped, ours, the_run
+from benchmarks_uci.report.literature import literature_counts, literature_table
 from benchmarks_uci.report.paired import differences, over_sets
 from benchmarks_uci.report.records import read
 from benchmarks_uci.report.tables import score_table
@@ -23,17 +24,34 @@ BLOCK = re.compile(r"(<!-- results (\S+): begin -->\n).*?(<!-- results \2: end -
 
 
 def block(records: list[dict]) -> str:
-    """What stands between two markers: table, how to read it, and the comparison with Delta-UQ."""
+    """What stands between two markers: table, how to read it, and counts of who is better.
+
+    On the literature's splits these are the literature's figures beside Delta-UQ; on all others
+    the methods that were run.
+    """
     protocol, preset = the_run(records)
-    n_splits = max(record["split"] for record in records) + 1
+    published = literature_table(records)
+    table, lines = (
+        (published, [sentences.PUBLISHED])
+        if published.rows
+        else (score_table(records), [sentences.RANKS, *caption(protocol, "nll")[2:]])
+    )
     parts = [
-        f"NLL in nats on {n_splits} splits a set (protocol `{protocol}`, preset `{preset}`), mean "
-        "± standard error; lower is better, the best method on each set is in bold.",
-        score_table(records).render("markdown"),
-        " ".join([sentences.RANKS, *caption(protocol, "nll")[2:]]),
-        "\n".join(f"- {line}" for line in comparisons(records)),
+        f"NLL in nats on {_splits(records)} splits a set (protocol `{protocol}`, preset "
+        f"`{preset}`), mean ± standard error; lower is better, the best method on each set is in "
+        "bold.",
+        table.render("markdown"),
+        " ".join(lines),
+        "\n".join(f"- {line}" for line in literature_counts(records) or comparisons(records)),
     ]
     return "\n\n".join(filter(None, parts))
+
+
+def _splits(records: list[dict]) -> str:
+    """How many splits the sets have: "20", or "5 to 20" where it is not the same for all."""
+    of_sets = grouped(records, "data").values()
+    counts = {len({record["split"] for record in of_set}) for of_set in of_sets}
+    return " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
 
 
 def comparisons(records: list[dict]) -> list[str]:

@@ -25,7 +25,10 @@ PAPER = (
     "its five methods. Those for MC dropout and PBP are of 90/10 splits, and the naval figures "
     "for deep ensemble and BNN of another target, the turbine's decay, which is easier."
 )
-PUBLISHED = "Other columns: figures of the literature for the same 90/10 splits; see `reference/`."
+PUBLISHED = (
+    "Other columns: figures of the literature for the same 90/10 splits; "
+    "`benchmarks_uci/reference` has them and their sources."
+)
 
 
 def data_lines(records: list[dict]) -> list[str]:

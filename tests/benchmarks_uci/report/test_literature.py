@@ -23,6 +23,14 @@ def test_other_methods_of_ours_are_left_out_and_other_splits_have_none():
     assert literature_counts(records()) == []
 
 
+def test_lowest_figure_of_a_set_is_in_bold():
+    found = [*hl90("boston", 2.3), *hl90("concrete", 2.9), *hl90("yacht", -1.0)]
+    found[-1] = {**found[-1], "status": "failed", "nll": None}
+    table = literature_table(found)
+    stressed = [(table.rows[i][0], table.headers[j]) for i, j in sorted(table.bold)]
+    assert stressed == [("boston", "deltauq-5"), ("concrete", "TabPFN v2"), ("yacht", "TabPFN v2")]
+
+
 def test_counts_name_the_sets_where_ours_is_not_lower():
     lines = literature_counts([*hl90("boston", 2.3), *hl90("yacht", 0.18)])
     assert "deltauq-5: lower NLL than NGBoost on 2 of 2 sets." in lines

@@ -80,6 +80,16 @@ def test_five_members_are_what_others_are_compared_with():
     ]
 
 
+def test_splits_of_the_literature_come_with_its_figures():
+    found = [record("boston", "deltauq-5", i, 2.3, protocol="hl90") for i in range(3)]
+    found += [record("wine", "deltauq-5", i, 0.9, protocol="hl90") for i in range(2)]
+    text = readme.block(found)
+    assert text.startswith("NLL in nats on 2 to 3 splits a set (protocol `hl90`")
+    assert "|   TabPFN v2 |" in text
+    assert "- deltauq-5: lower NLL than NGBoost on 2 of 2 sets." in text
+    assert "average rank" not in text.lower()
+
+
 @pytest.mark.parametrize(
     "text", ["", BEGIN, TEXT + END, f"{END}\n{BEGIN}\n", TEXT.replace("paper: end", "gap: end")]
 )
