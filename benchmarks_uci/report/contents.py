@@ -70,7 +70,12 @@ def main_table(run: list[dict], metric: str) -> tuple[Table, list[str]]:
 
 def caption(protocol: str, metric: str) -> list[str]:
     """How to read `score_table`, a sentence or two each."""
-    lines = [sentences.SCORES, sentences.RANKS]
+    return [sentences.SCORES, *ranks_and_others(protocol, metric)]
+
+
+def ranks_and_others(protocol: str, metric: str) -> list[str]:
+    """How to read the ranks of `score_table`, and its columns of others' figures if it has any."""
+    lines = [sentences.RANKS]
     if beside(protocol, metric):
         lines.append(sentences.PAPER if protocol == "random80" else sentences.PUBLISHED)
     return lines

@@ -90,6 +90,11 @@ def signed_rank_test(values: np.ndarray) -> float | None:
     return float(stats.wilcoxon(values).pvalue)
 
 
+def which_test(protocol: str) -> str:
+    """Name of the test that `differences` takes for the splits of a protocol."""
+    return "corrected paired t-test" if protocol in RANDOM_SPLITS else "signed-rank test"
+
+
 def over_sets(found: list[Difference], method: str) -> float | None:
     """P-value of the signed-rank test over the mean differences on the sets."""
     return signed_rank_test([one.mean for one in found if one.method == method])

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from benchmarks_uci.report import sentences
 from benchmarks_uci.report.checks import ResultsError
-from benchmarks_uci.report.contents import caption
+from benchmarks_uci.report.contents import ranks_and_others
 from benchmarks_uci.report.grouping import grouped, ours, the_run
 from benchmarks_uci.report.literature import literature_counts, literature_table
-from benchmarks_uci.report.paired import differences, over_sets
+from benchmarks_uci.report.paired import differences, over_sets, which_test
 from benchmarks_uci.report.records import read
 from benchmarks_uci.report.tables import score_table
 
@@ -34,7 +34,7 @@ def block(records: list[dict]) -> str:
     table, lines = (
         (published, [sentences.PUBLISHED])
         if published.rows
-        else (score_table(records), [sentences.RANKS, *caption(protocol, "nll")[2:]])
+        else (score_table(records), ranks_and_others(protocol, "nll"))
     )
     parts = [
         f"NLL in nats on {_splits(records)} splits a set (protocol `{protocol}`, preset "
@@ -57,6 +57,7 @@ def _splits(records: list[dict]) -> str:
 def comparisons(records: list[dict]) -> list[str]:
     """A line a method: on how many sets Delta-UQ has the lower NLL, and whether that is chance."""
     found, reference = differences(records), ours(records)
+    test = which_test(the_run(records)[0])
     lines = []
     for method in dict.fromkeys(one.method for one in found):
         of_method = [one for one in found if one.method == method]
@@ -66,7 +67,7 @@ def comparisons(records: list[dict]) -> list[str]:
         lines.append(
             f"`{reference}` against `{method}`: lower NLL on "
             f"{sum(one.mean > 0 for one in of_method)} of {len(of_method)} sets{over}; by the "
-            f"corrected paired t-test at 0.05, better on {sum(mean > 0 for mean in clear)} "
+            f"{test} at 0.05, better on {sum(mean > 0 for mean in clear)} "
             f"and worse on {sum(mean < 0 for mean in clear)}."
         )
     return lines

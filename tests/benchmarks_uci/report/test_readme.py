@@ -59,6 +59,13 @@ def test_difference_that_is_the_same_on_every_split_is_no_chance():
     assert line.endswith("better on 1 and worse on 0.")  # p is 0
 
 
+def test_splits_of_one_feature_each_are_compared_by_ranks():
+    found = records(methods=("deltauq", "pbp"), n_splits=5, protocol="gap")
+    [line] = readme.comparisons(found)
+    # Five differences of one sign: 2 / 2^5 is above 0.05 however large they are.
+    assert line.endswith("by the signed-rank test at 0.05, better on 0 and worse on 0.")
+
+
 def test_each_pair_of_markers_gets_its_own_results(files):
     path, folder = files
     write_compact(records(data=["concrete"], preset="default"), folder)
