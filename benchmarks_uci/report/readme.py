@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 
 from benchmarks_uci.report import sentences
+from benchmarks_uci.report.cells import cells
 from benchmarks_uci.report.checks import ResultsError
 from benchmarks_uci.report.contents import ranks_and_others
 from benchmarks_uci.report.grouping import grouped, ours, the_run
 from benchmarks_uci.report.literature import literature_counts, literature_table
+from benchmarks_uci.report.metrics import METRICS
 from benchmarks_uci.report.paired import differences, over_sets, which_test
 from benchmarks_uci.report.records import read
 from benchmarks_uci.report.tables import score_table
@@ -24,25 +26,26 @@ BLOCK = re.compile(r"(<!-- results (\S+): begin -->\n).*?(<!-- results \2: end -
 
 
 def block(records: list[dict]) -> str:
-    """What stands between two markers: table, how to read it, and counts of who is better.
+    """What stands between two markers: table, how to read it, who is better, and calibration.
 
     On the literature's splits these are the literature's figures beside Delta-UQ; on all others
     the methods that were run.
     """
     protocol, preset = the_run(records)
     published = literature_table(records)
-    table, lines = (
+    table, notes = (
         (published, [sentences.PUBLISHED])
         if published.rows
         else (score_table(records), ranks_and_others(protocol, "nll"))
     )
+    lines = [*(literature_counts(records) or comparisons(records)), *calibration(records)]
     parts = [
         f"NLL in nats on {_splits(records)} splits a set (protocol `{protocol}`, preset "
         f"`{preset}`), mean ± standard error; lower is better, the best method on each set is in "
         "bold.",
         table.render("markdown"),
-        " ".join(lines),
-        "\n".join(f"- {line}" for line in literature_counts(records) or comparisons(records)),
+        " ".join(notes),
+        "\n".join(f"- {line}" for line in lines),
     ]
     return "\n\n".join(filter(None, parts))
 
@@ -70,6 +73,24 @@ def comparisons(records: list[dict]) -> list[str]:
             f"{test} at 0.05, better on {sum(mean > 0 for mean in clear)} "
             f"and worse on {sum(mean < 0 for mean in clear)}."
         )
+    return lines
+
+
+def calibration(records: list[dict]) -> list[str]:
+    """What the intervals of Delta-UQ hold on each set, and by how much its quantiles are off."""
+    reference, lines = ours(records), []
+    for score, of_what in (
+        ("coverage", "share of the test rows within its 90 % intervals"),
+        ("calibration_error", "quantile calibration error"),
+    ):
+        metric = METRICS[score]
+        means = ", ".join(
+            f"{data} {cell.mean:.{metric.decimals_of(cell.mean)}f}"
+            for (data, method), cell in cells(records, metric).items()
+            if method == reference and cell.values
+        )
+        if means:
+            lines.append(f"`{reference}`, {of_what}: {means}.")
     return lines
 
 

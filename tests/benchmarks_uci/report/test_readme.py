@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks_uci.report import ResultsError, readme, write_compact
-from tests.benchmarks_uci.report._helpers import record, records
+from tests.benchmarks_uci.report._helpers import failed, record, records
 
 BEGIN, END = (f"<!-- results random80-paper: {word} -->" for word in ("begin", "end"))
 TEXT = f"# Title\n\n{BEGIN}\nstale\n{END}\n\nThe rest.\n"
@@ -85,6 +85,24 @@ def test_five_members_are_what_others_are_compared_with():
         "`deltauq-5` against `deltauq`",
         "`deltauq-5` against `pbp`",
     ]
+
+
+def test_calibration_is_that_of_each_set_and_of_delta_uq_alone():
+    found = [
+        *(record(split=i, coverage=0.8 + 0.1 * i, calibration_error=0.01 + i) for i in (0, 1)),
+        record(data="wine", coverage=0.91, calibration_error=0.0204),
+        failed(data="yacht"),
+        record(method="pbp", coverage=0.5),
+    ]
+    assert readme.calibration(found) == [
+        "`deltauq`, share of the test rows within its 90 % intervals: boston 0.850, wine 0.910.",
+        "`deltauq`, quantile calibration error: boston 0.510, wine 0.020.",
+    ]
+
+
+def test_no_calibration_without_a_fit_of_delta_uq():
+    assert readme.calibration([failed(), record(method="pbp")]) == []
+    assert readme.calibration([record(method="pbp")]) == []
 
 
 def test_splits_of_the_literature_come_with_its_figures():
