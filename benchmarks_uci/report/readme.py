@@ -77,7 +77,10 @@ def comparisons(records: list[dict]) -> list[str]:
 
 
 def calibration(records: list[dict]) -> list[str]:
-    """What the intervals of Delta-UQ hold on each set, and by how much its quantiles are off."""
+    """What the intervals of Delta-UQ hold, and by how much its quantiles are off.
+
+    Of sets with all splits: where some failed or are missing, the table says so.
+    """
     reference, lines = ours(records), []
     for score, of_what in (
         ("coverage", "share of the test rows within its 90 % intervals"),
@@ -87,7 +90,7 @@ def calibration(records: list[dict]) -> list[str]:
         means = ", ".join(
             f"{data} {cell.mean:.{metric.decimals_of(cell.mean)}f}"
             for (data, method), cell in cells(records, metric).items()
-            if method == reference and cell.values
+            if method == reference and cell.complete
         )
         if means:
             lines.append(f"`{reference}`, {of_what}: {means}.")

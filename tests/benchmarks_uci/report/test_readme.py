@@ -100,6 +100,14 @@ def test_calibration_is_that_of_each_set_and_of_delta_uq_alone():
     ]
 
 
+def test_no_calibration_of_a_set_with_fewer_splits_than_others_have():
+    found = [record(), record(method="pbp"), record(method="pbp", split=1), record(data="wine")]
+    assert [line.partition(": ")[2] for line in readme.calibration(found)] == [
+        "wine 0.900.",
+        "wine 0.020.",
+    ]
+
+
 def test_no_calibration_without_a_fit_of_delta_uq():
     assert readme.calibration([failed(), record(method="pbp")]) == []
     assert readme.calibration([record(method="pbp")]) == []
