@@ -1,16 +1,20 @@
-"""Delta-UQ for class labels: the anchored network with a categorical head, tempered on request."""
+"""Delta-UQ for class labels: parameters, and their documentation."""
 
 from __future__ import annotations
 
-import numpy as np
-import torch
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+from typing import Any, ClassVar
 
-from sk_deltauq._anchoring import AnchoredUQ
-from sk_deltauq._classification import mean_logit_std
-from sk_deltauq._heads import CategoricalUQ
+from sk_deltauq._estimators.classifier import NetworkClassifier
+from sk_deltauq._estimators.parameters import MODULE_CONSTRAINT
+from sk_deltauq._methods.anchored import Anchored
+from sk_deltauq._sklearn import Interval
 
 
-class DeltaUQClassifier(CategoricalUQ, AnchoredUQ):
+@dataclass(eq=False, repr=False)
+class DeltaUQClassifier(NetworkClassifier):
     """Classifier with uncertainty estimates: an MLP averaged over anchors (Delta-UQ).
 
     The network receives each row `x` together with another training row, the anchor `c`, as
@@ -152,90 +156,37 @@ class DeltaUQClassifier(CategoricalUQ, AnchoredUQ):
     ['aleatoric', 'epistemic', 'mutual_information', 'total']
     """
 
-    _parameter_constraints: dict = {
-        **AnchoredUQ._parameter_constraints,
-        **CategoricalUQ._parameter_constraints,
+    hidden_layer_sizes: Any = (50, 50)
+    activation: str = "relu"
+    _: KW_ONLY
+    n_anchors: int = 20
+    n_members: int = 1
+    class_weight: dict | str | None = None
+    temper: bool = False
+    embedding: str | None = "auto"
+    alpha: float = 0.0
+    batch_size: int | str = "auto"
+    learning_rate: str = "invscaling"
+    learning_rate_init: float = 0.01
+    averaging: int = 10
+    max_iter: int = 400
+    tol: float = 1e-4
+    n_iter_no_change: int = 30
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    module: Callable | None = None
+    net_params: dict | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NetworkClassifier._parameter_constraints,
+        **MODULE_CONSTRAINT,
+        "n_anchors": [Interval(Integral, 1, None, closed="left")],
         "temper": ["boolean"],
     }
 
-    def __init__(
-        self,
-        hidden_layer_sizes=(50, 50),
-        activation="relu",
-        *,
-        n_anchors=20,
-        n_members=1,
-        class_weight=None,
-        temper=False,
-        embedding="auto",
-        alpha=0.0,
-        batch_size="auto",
-        learning_rate="invscaling",
-        learning_rate_init=0.01,
-        averaging=10,
-        max_iter=400,
-        tol=1e-4,
-        n_iter_no_change=30,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        warm_start=False,
-        module=None,
-        net_params=None,
-        device="cpu",
-        random_state=None,
-        verbose=False,
-    ):
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.n_anchors = n_anchors
-        self.n_members = n_members
-        self.class_weight = class_weight
-        self.temper = temper
-        self.embedding = embedding
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.averaging = averaging
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.module = module
-        self.net_params = net_params
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _set_up(self, data, plan):
-        training, net = super()._set_up(data, plan)
-        if self.temper and not training.n_folds:
-            raise ValueError(
-                "temper=True takes its reference range from held-out rows, and none are held out "
-                f"here: early_stopping={self.early_stopping!r} with {len(data.x)} rows. Use "
-                "early_stopping=True with fit, or temper=False."
-            )
-        return training, net
-
-    def _fit_model(self, data, set_up, plan):
-        super()._fit_model(data, set_up, plan)
-        training, _ = set_up
-        self.temper_range_ = self._held_out_range(data, training) if self.temper else None
-
-    def _held_out_range(self, data, training):
-        """Range of the mean std of the logits on the rows that some member held out."""
-        rows = training.rows(data.x, data.y, data.weights, labels=data.labels)
-        held_out = rows.x[rows.held_out.unique()]
-        with torch.inference_mode():
-            std = torch.cat([mean_logit_std(self._components(x)) for x in held_out.split(1024)])
-        return float(std.min()), float(std.max())
-
-    def _tempered(self, logits):
-        if self.temper_range_ is None:
-            return logits
-        low, high = self.temper_range_
-        scaled = (mean_logit_std(logits) - low) / max(high - low, np.finfo(np.float32).tiny)
-        # The paper scales to [0, 1): at 1 the answer would no longer depend on the logits at all.
-        return logits * (1 - scaled.clamp(0, 1 - 1e-3))[:, np.newaxis]
+    def _method(self):
+        return Anchored(self.n_anchors, self.module)

@@ -1,17 +1,20 @@
-"""Delta-UQ for real targets: the anchored network with a normal head, wider off the data."""
+"""Delta-UQ for real targets: parameters, and their documentation."""
 
 from __future__ import annotations
 
-from numbers import Real
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
-from sk_deltauq._anchoring import AnchoredUQ
-from sk_deltauq._heads import GaussianUQ
-from sk_deltauq._landmarks import Landmarks
-from sk_deltauq._random import Stream, numpy_rng
+from sk_deltauq._estimators.parameters import MODULE_CONSTRAINT
+from sk_deltauq._estimators.regressor import NetworkRegressor
+from sk_deltauq._methods.anchored import Anchored
 from sk_deltauq._sklearn import Interval
 
 
-class DeltaUQRegressor(GaussianUQ, AnchoredUQ):
+@dataclass(eq=False, repr=False)
+class DeltaUQRegressor(NetworkRegressor):
     """Regressor with uncertainty estimates: an MLP averaged over anchors (Delta-UQ).
 
     The network receives each row `x` together with another training row, the anchor `c`, as
@@ -169,74 +172,39 @@ class DeltaUQRegressor(GaussianUQ, AnchoredUQ):
     (111, 2)
     """
 
-    _parameter_constraints: dict = {
-        **AnchoredUQ._parameter_constraints,
-        **GaussianUQ._parameter_constraints,
+    hidden_layer_sizes: Any = (50, 50)
+    activation: str = "relu"
+    _: KW_ONLY
+    n_anchors: int = 20
+    n_members: int = 1
+    noise: str | None = "heteroscedastic"
+    nll_beta: float = 0.5
+    calibrate: bool = True
+    widening: float = 1.0
+    embedding: str | None = "auto"
+    alpha: float = 0.0
+    batch_size: int | str = "auto"
+    learning_rate: str = "invscaling"
+    learning_rate_init: float = 0.01
+    averaging: int = 10
+    max_iter: int = 400
+    tol: float = 1e-4
+    n_iter_no_change: int = 30
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    module: Callable | None = None
+    net_params: dict | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NetworkRegressor._parameter_constraints,
+        **MODULE_CONSTRAINT,
+        "n_anchors": [Interval(Integral, 1, None, closed="left")],
         "widening": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        hidden_layer_sizes=(50, 50),
-        activation="relu",
-        *,
-        n_anchors=20,
-        n_members=1,
-        noise="heteroscedastic",
-        nll_beta=0.5,
-        calibrate=True,
-        widening=1.0,
-        embedding="auto",
-        alpha=0.0,
-        batch_size="auto",
-        learning_rate="invscaling",
-        learning_rate_init=0.01,
-        averaging=10,
-        max_iter=400,
-        tol=1e-4,
-        n_iter_no_change=30,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        warm_start=False,
-        module=None,
-        net_params=None,
-        device="cpu",
-        random_state=None,
-        verbose=False,
-    ):
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.n_anchors = n_anchors
-        self.n_members = n_members
-        self.noise = noise
-        self.nll_beta = nll_beta
-        self.calibrate = calibrate
-        self.widening = widening
-        self.embedding = embedding
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.averaging = averaging
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.module = module
-        self.net_params = net_params
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _prepare_module(self, module, data, plan, call):
-        super()._prepare_module(module, data, plan, call)
-        # Even if `widening` is 0: it may change between calls of `partial_fit`.
-        earlier = self._landmarks_ if plan.resume and plan.partial else None
-        rng = numpy_rng(self.seed_, Stream.LANDMARKS, call)
-        self._landmarks_ = Landmarks.pick(data.x, rng, earlier)
-        self._widening_ = self.widening
-
-    def _row_factors(self, x):
-        return 1 + self._widening_ * self._landmarks_.excess(x) if self._widening_ else None
+    def _method(self):
+        return Anchored(self.n_anchors, self.module, inflation=self.widening)

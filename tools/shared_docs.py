@@ -17,6 +17,9 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "sk_deltauq"
 
+# Files with public estimators.
+FILES = ("_deltauq_*.py", "baselines/_*.py")
+
 # Names whose text depends on the method: the regressor is the reference for its classifier.
 DIFFERENT_BY_METHOD = {"anchors_", "loss_curve_", "module", "n_components_", "n_members"}
 
@@ -77,7 +80,7 @@ def find_reference(estimator: str, name: str, docstrings: dict[str, str]) -> str
 
 
 def renumber_citations(text: str, source: str, target: str) -> str:
-    """Change the numbers of citations from those in one docstring to those in another."""
+    """Replace the citation numbers of one docstring by the numbers in another docstring."""
     works = dict(WORK.findall(source))
     numbers = {work: number for number, work in WORK.findall(target)}
     missing = [works[n] for n in re.findall(r"\[(\d)\]_", text) if works[n] not in numbers]
@@ -114,7 +117,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--package", type=Path, default=PACKAGE, help="folder of the sources")
     options = parser.parse_args(arguments)
 
-    sources = {path: path.read_text("utf-8") for path in sorted(options.package.rglob("*.py"))}
+    paths = sorted(path for glob in FILES for path in options.package.glob(glob))
+    sources = {path: path.read_text("utf-8") for path in paths}
     found = {path: find_docstrings(source) for path, source in sources.items()}
     docstrings = {name: text for texts in found.values() for name, text in texts.items()}
     messages = []

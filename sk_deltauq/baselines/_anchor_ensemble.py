@@ -1,40 +1,19 @@
-"""Anchor ensembles (Delta-UQ's first claim): one initialisation, shifted rows for each member."""
+"""Anchor ensembles (Delta-UQ's first claim): one initialisation, shifted rows per member."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
-from sk_deltauq._anchoring import anchor_keys
-from sk_deltauq._heads import CategoricalUQ, GaussianUQ
-from sk_deltauq._network import ModuleUQ
-from sk_deltauq._skorch.rows import Batches
-from sk_deltauq._torch.networks import ShiftedMLP, ShiftedModules
-from sk_deltauq._validation import scaled_tensor
-
-
-class _AnchorEnsemble(ModuleUQ):
-    """Train members from the same initial weights on `x - c_m`; each of them is a component."""
-
-    _mlp_class = ShiftedMLP
-    _modules_class = ShiftedModules
-
-    def _batches(self):
-        return Batches
-
-    def _weight_generators(self, members):
-        # The first member's draws for all of them: the one fixed initialisation.
-        return super()._weight_generators([0] * len(members))
-
-    def _prepare_module(self, module, data, plan, call):
-        """Draw the anchors; later calls keep them, since the weights have learnt their shifts."""
-        if plan.resume:
-            return
-        order = np.argsort(-anchor_keys(self.seed_, data, call), kind="stable")
-        self.anchors_ = data.X[np.resize(order, self.n_members)]
-        module.set_anchors(scaled_tensor(self.anchors_, self.x_scaler_).to(self.device))
+from sk_deltauq._estimators.classifier import NetworkClassifier
+from sk_deltauq._estimators.parameters import MODULE_CONSTRAINT
+from sk_deltauq._estimators.regressor import NetworkRegressor
+from sk_deltauq._methods.shifted import Shifted
 
 
-class AnchorEnsembleRegressor(GaussianUQ, _AnchorEnsemble):
+@dataclass(eq=False, repr=False)
+class AnchorEnsembleRegressor(NetworkRegressor):
     """Anchor ensemble: networks with the same initial weights, on rows shifted by anchors.
 
     Member `m` is trained on the shifted rows `x - c_m`. Its anchor `c_m` is a random training row,
@@ -183,65 +162,42 @@ class AnchorEnsembleRegressor(GaussianUQ, _AnchorEnsemble):
     ((442,), (442,))
     """
 
-    _parameter_constraints: dict = {
-        **_AnchorEnsemble._parameter_constraints,
-        **GaussianUQ._parameter_constraints,
+    hidden_layer_sizes: Any = (50, 50)
+    activation: str = "relu"
+    _: KW_ONLY
+    n_members: int = 5
+    noise: str | None = "heteroscedastic"
+    nll_beta: float = 0.5
+    calibrate: bool = True
+    embedding: str | None = "auto"
+    alpha: float = 0.0
+    batch_size: int | str = "auto"
+    learning_rate: str = "invscaling"
+    learning_rate_init: float = 0.01
+    averaging: int = 10
+    max_iter: int = 400
+    tol: float = 1e-4
+    n_iter_no_change: int = 30
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    module: Callable | None = None
+    net_params: dict | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NetworkRegressor._parameter_constraints,
+        **MODULE_CONSTRAINT,
     }
-    _ddof = 0
 
-    def __init__(
-        self,
-        hidden_layer_sizes=(50, 50),
-        activation="relu",
-        *,
-        n_members=5,
-        noise="heteroscedastic",
-        nll_beta=0.5,
-        calibrate=True,
-        embedding="auto",
-        alpha=0.0,
-        batch_size="auto",
-        learning_rate="invscaling",
-        learning_rate_init=0.01,
-        averaging=10,
-        max_iter=400,
-        tol=1e-4,
-        n_iter_no_change=30,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        warm_start=False,
-        module=None,
-        net_params=None,
-        device="cpu",
-        random_state=None,
-        verbose=False,
-    ):
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.n_members = n_members
-        self.noise = noise
-        self.nll_beta = nll_beta
-        self.calibrate = calibrate
-        self.embedding = embedding
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.averaging = averaging
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.module = module
-        self.net_params = net_params
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    def _method(self):
+        return Shifted(self.module)
 
 
-class AnchorEnsembleClassifier(CategoricalUQ, _AnchorEnsemble):
+@dataclass(eq=False, repr=False)
+class AnchorEnsembleClassifier(NetworkClassifier):
     """Anchor ensemble: networks with the same initial weights, on rows shifted by anchors.
 
     Member `m` is trained on the shifted rows `x - c_m`. Its anchor `c_m` is a random training row,
@@ -361,54 +317,33 @@ class AnchorEnsembleClassifier(CategoricalUQ, _AnchorEnsemble):
     (150, 3)
     """
 
-    _parameter_constraints: dict = {
-        **_AnchorEnsemble._parameter_constraints,
-        **CategoricalUQ._parameter_constraints,
+    hidden_layer_sizes: Any = (50, 50)
+    activation: str = "relu"
+    _: KW_ONLY
+    n_members: int = 5
+    class_weight: dict | str | None = None
+    embedding: str | None = "auto"
+    alpha: float = 0.0
+    batch_size: int | str = "auto"
+    learning_rate: str = "invscaling"
+    learning_rate_init: float = 0.01
+    averaging: int = 10
+    max_iter: int = 400
+    tol: float = 1e-4
+    n_iter_no_change: int = 30
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    module: Callable | None = None
+    net_params: dict | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NetworkClassifier._parameter_constraints,
+        **MODULE_CONSTRAINT,
     }
 
-    def __init__(
-        self,
-        hidden_layer_sizes=(50, 50),
-        activation="relu",
-        *,
-        n_members=5,
-        class_weight=None,
-        embedding="auto",
-        alpha=0.0,
-        batch_size="auto",
-        learning_rate="invscaling",
-        learning_rate_init=0.01,
-        averaging=10,
-        max_iter=400,
-        tol=1e-4,
-        n_iter_no_change=30,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        warm_start=False,
-        module=None,
-        net_params=None,
-        device="cpu",
-        random_state=None,
-        verbose=False,
-    ):
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.n_members = n_members
-        self.class_weight = class_weight
-        self.embedding = embedding
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.averaging = averaging
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.module = module
-        self.net_params = net_params
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    def _method(self):
+        return Shifted(self.module)

@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
+from typing import Any, ClassVar
 
-import torch
-
-from sk_deltauq._heads import CategoricalUQ, GaussianUQ
-from sk_deltauq._network import ModuleUQ
+from sk_deltauq._estimators.classifier import NetworkClassifier
+from sk_deltauq._estimators.parameters import MODULE_CONSTRAINT
+from sk_deltauq._estimators.regressor import NetworkRegressor
+from sk_deltauq._methods.ensemble import Ensemble
 from sk_deltauq._sklearn import Interval
-from sk_deltauq._skorch.adversarial import AdversarialNet
-from sk_deltauq._torch.networks import PlainMLP, PlainModules
 
 
-class _DeepEnsemble(ModuleUQ):
-    """Train members from different initial weights; each of them is a component."""
-
-    _parameter_constraints: dict = {
-        **ModuleUQ._parameter_constraints,
-        "adversarial_epsilon": [Interval(Real, 0, None, closed="left")],
-    }
-    _mlp_class = PlainMLP
-    _modules_class = PlainModules
-    _net_class = AdversarialNet
-
-    def _prepare_module(self, module, data, plan, call):
-        """Set the size of the adversarial step: a part of each feature's range in all rows so far.
-
-        The range is that of the standardised rows, so the units of X do not matter.
-        """
-        low, high = data.x.amin(dim=0), data.x.amax(dim=0)
-        if plan.resume and plan.partial:
-            low, high = (
-                torch.minimum(low, self._x_range_[0]),
-                torch.maximum(high, self._x_range_[1]),
-            )
-        self._x_range_ = low, high
-        step = None
-        if self.adversarial_epsilon:
-            step = (self.adversarial_epsilon * (high - low))[:, None].to(self.device)
-        module.set_adversarial_step(step)
-
-
-class DeepEnsembleRegressor(GaussianUQ, _DeepEnsemble):
+@dataclass(eq=False, repr=False)
+class DeepEnsembleRegressor(NetworkRegressor):
     """Deep ensemble: several networks with different initial weights, averaged.
 
     Each network predicts a normal density `N(mu_m(x), sigma_m(x)^2)` and is trained by its
@@ -189,67 +162,44 @@ class DeepEnsembleRegressor(GaussianUQ, _DeepEnsemble):
     ((442,), (442,))
     """
 
-    _parameter_constraints: dict = {
-        **_DeepEnsemble._parameter_constraints,
-        **GaussianUQ._parameter_constraints,
+    hidden_layer_sizes: Any = (50, 50)
+    activation: str = "relu"
+    _: KW_ONLY
+    n_members: int = 5
+    noise: str | None = "heteroscedastic"
+    nll_beta: float = 0.5
+    calibrate: bool = True
+    adversarial_epsilon: float = 0.0
+    embedding: str | None = "auto"
+    alpha: float = 0.0
+    batch_size: int | str = "auto"
+    learning_rate: str = "invscaling"
+    learning_rate_init: float = 0.01
+    averaging: int = 10
+    max_iter: int = 400
+    tol: float = 1e-4
+    n_iter_no_change: int = 30
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    module: Callable | None = None
+    net_params: dict | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NetworkRegressor._parameter_constraints,
+        **MODULE_CONSTRAINT,
+        "adversarial_epsilon": [Interval(Real, 0, None, closed="left")],
     }
-    _ddof = 0
 
-    def __init__(
-        self,
-        hidden_layer_sizes=(50, 50),
-        activation="relu",
-        *,
-        n_members=5,
-        noise="heteroscedastic",
-        nll_beta=0.5,
-        calibrate=True,
-        adversarial_epsilon=0.0,
-        embedding="auto",
-        alpha=0.0,
-        batch_size="auto",
-        learning_rate="invscaling",
-        learning_rate_init=0.01,
-        averaging=10,
-        max_iter=400,
-        tol=1e-4,
-        n_iter_no_change=30,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        warm_start=False,
-        module=None,
-        net_params=None,
-        device="cpu",
-        random_state=None,
-        verbose=False,
-    ):
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.n_members = n_members
-        self.noise = noise
-        self.nll_beta = nll_beta
-        self.calibrate = calibrate
-        self.adversarial_epsilon = adversarial_epsilon
-        self.embedding = embedding
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.averaging = averaging
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.module = module
-        self.net_params = net_params
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    def _method(self):
+        return Ensemble(self.adversarial_epsilon, self.module)
 
 
-class DeepEnsembleClassifier(CategoricalUQ, _DeepEnsemble):
+@dataclass(eq=False, repr=False)
+class DeepEnsembleClassifier(NetworkClassifier):
     """Deep ensemble: several networks with different initial weights, averaged.
 
     Each network is trained by the cross-entropy. The prediction is the mean of their
@@ -370,56 +320,35 @@ class DeepEnsembleClassifier(CategoricalUQ, _DeepEnsemble):
     (150, 3)
     """
 
-    _parameter_constraints: dict = {
-        **_DeepEnsemble._parameter_constraints,
-        **CategoricalUQ._parameter_constraints,
+    hidden_layer_sizes: Any = (50, 50)
+    activation: str = "relu"
+    _: KW_ONLY
+    n_members: int = 5
+    class_weight: dict | str | None = None
+    adversarial_epsilon: float = 0.0
+    embedding: str | None = "auto"
+    alpha: float = 0.0
+    batch_size: int | str = "auto"
+    learning_rate: str = "invscaling"
+    learning_rate_init: float = 0.01
+    averaging: int = 10
+    max_iter: int = 400
+    tol: float = 1e-4
+    n_iter_no_change: int = 30
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    module: Callable | None = None
+    net_params: dict | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NetworkClassifier._parameter_constraints,
+        **MODULE_CONSTRAINT,
+        "adversarial_epsilon": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        hidden_layer_sizes=(50, 50),
-        activation="relu",
-        *,
-        n_members=5,
-        class_weight=None,
-        adversarial_epsilon=0.0,
-        embedding="auto",
-        alpha=0.0,
-        batch_size="auto",
-        learning_rate="invscaling",
-        learning_rate_init=0.01,
-        averaging=10,
-        max_iter=400,
-        tol=1e-4,
-        n_iter_no_change=30,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        warm_start=False,
-        module=None,
-        net_params=None,
-        device="cpu",
-        random_state=None,
-        verbose=False,
-    ):
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.n_members = n_members
-        self.class_weight = class_weight
-        self.adversarial_epsilon = adversarial_epsilon
-        self.embedding = embedding
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.averaging = averaging
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.module = module
-        self.net_params = net_params
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    def _method(self):
+        return Ensemble(self.adversarial_epsilon, self.module)

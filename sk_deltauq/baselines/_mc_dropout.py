@@ -2,95 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
+from typing import Any, ClassVar
 
-import numpy as np
-
-from sk_deltauq._heads import CategoricalUQ, GaussianUQ
-from sk_deltauq._network import NetworkUQ
-from sk_deltauq._random import Stream, torch_generators
+from sk_deltauq._estimators.classifier import NetworkClassifier
+from sk_deltauq._estimators.regressor import NetworkRegressor
+from sk_deltauq._methods.dropout import Dropout, read_rates
 from sk_deltauq._sklearn import Interval, StrOptions
-from sk_deltauq._skorch.rows import MaskedBatches
-from sk_deltauq._torch.layers import dropout_masks
-from sk_deltauq._torch.networks import DropoutMLP
-from sk_deltauq._validation import layer_sizes
-
-# What "auto" chooses from: the grid of the paper's own experiments on the UCI sets.
-_RATES = (0.005, 0.01, 0.05, 0.1)
 
 
-class _MCDropout(NetworkUQ):
-    """Train with a new dropout mask for every sample; predict with all of the masks kept.
-
-    To choose a rate, each member is trained once with each of them, in the same stack and with
-    the same held-out rows; the networks of the best rate are kept.
-    """
-
-    _parameter_constraints: dict = {
-        "dropout": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
-        "n_masks": [Interval(Integral, 1, None, closed="left")],
-    }
-    _mlp_class = DropoutMLP
-
-    def _rates(self, plan):
-        """The dropout rates to train with."""
-        if plan.resume:
-            return [self.dropout_]
-        return list(_RATES) if self.dropout == "auto" else [float(self.dropout)]
-
-    def _training(self, data, plan):
-        training, rates = super()._training(data, plan), self._rates(plan)
-        if len(rates) > 1 and not training.n_folds:
-            raise ValueError(
-                "dropout='auto' needs held-out rows to choose the rate by, and there are none "
-                f"with early_stopping={self.early_stopping!r} and n_samples={len(data.X)}, nor in "
-                "a first partial_fit. Set dropout to a number, such as 0.05, or call fit with "
-                "early_stopping=True."
-            )
-        batches = self._masked_batches(rates * self.n_members)
-        return replace(training, copies=len(rates), batches=batches)
-
-    def _masked_batches(self, rates):
-        n_units = sum(layer_sizes(self.hidden_layer_sizes))
-        return partial(MaskedBatches, n_units=n_units, rates=rates)
-
-    def _architecture(self):
-        return {**super()._architecture(), "dropout": self.dropout}
-
-    def _make_module(self, embedding, n_outputs, generators):
-        if not layer_sizes(self.hidden_layer_sizes):
-            raise ValueError(
-                "hidden_layer_sizes must name at least one hidden layer, since dropout acts on "
-                "hidden units, got (). Give it a size, such as (50,)."
-            )
-        return super()._make_module(embedding, n_outputs, generators)
-
-    def _prepare_module(self, module, data, plan, call):
-        """Draw the masks to predict with; the same ones whenever training goes on."""
-        rates = self._rates(plan)
-        members = np.repeat(np.arange(self.n_members), len(rates)).tolist()
-        generators = torch_generators(self.seed_, Stream.MASKS, members)
-        masks = dropout_masks(self.n_masks, module.n_units, rates * self.n_members, generators)
-        module.set_masks(masks.to(self.device))
-
-    def _finish(self, net, monitor, plan):
-        """Keep the rate whose networks have the best held-out scores, on average over members."""
-        module, rates = net.module_, self._rates(plan)
-        best = 0
-        if len(rates) > 1:
-            best = int(monitor.best_scores.reshape(-1, len(rates)).mean(axis=0).argmax())
-            kept = slice(best, None, len(rates))
-            net.keep_members(kept)
-            net.iterator_train = self._masked_batches([rates[best]] * self.n_members)
-            monitor.keep_members(kept)
-            module.set_masks(module.masks[kept].clone())
-        self.dropout_ = rates[best]
-        self.masks_ = module.masks.cpu().transpose(1, 2).numpy() > 0  # (member, mask, unit)
-
-
-class MCDropoutRegressor(GaussianUQ, _MCDropout):
+@dataclass(eq=False, repr=False)
+class MCDropoutRegressor(NetworkRegressor):
     """MC dropout: one network, averaged over dropout masks.
 
     Dropout stays active in prediction. A forward pass with one mask is a draw from an approximate
@@ -240,67 +163,44 @@ class MCDropoutRegressor(GaussianUQ, _MCDropout):
     ((442,), (442,))
     """
 
-    _parameter_constraints: dict = {
-        **GaussianUQ._parameter_constraints,
-        **_MCDropout._parameter_constraints,
+    hidden_layer_sizes: Any = (50, 50)
+    activation: str = "relu"
+    _: KW_ONLY
+    dropout: float | str = 0.05
+    n_masks: int = 50
+    n_members: int = 1
+    noise: str | None = "heteroscedastic"
+    nll_beta: float = 0.5
+    calibrate: bool = True
+    embedding: str | None = "auto"
+    alpha: float = 0.0
+    batch_size: int | str = "auto"
+    learning_rate: str = "invscaling"
+    learning_rate_init: float = 0.01
+    averaging: int = 10
+    max_iter: int = 400
+    tol: float = 1e-4
+    n_iter_no_change: int = 30
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    net_params: dict | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NetworkRegressor._parameter_constraints,
+        "dropout": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
+        "n_masks": [Interval(Integral, 1, None, closed="left")],
     }
-    _ddof = 0
 
-    def __init__(
-        self,
-        hidden_layer_sizes=(50, 50),
-        activation="relu",
-        *,
-        dropout=0.05,
-        n_masks=50,
-        n_members=1,
-        noise="heteroscedastic",
-        nll_beta=0.5,
-        calibrate=True,
-        embedding="auto",
-        alpha=0.0,
-        batch_size="auto",
-        learning_rate="invscaling",
-        learning_rate_init=0.01,
-        averaging=10,
-        max_iter=400,
-        tol=1e-4,
-        n_iter_no_change=30,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        warm_start=False,
-        net_params=None,
-        device="cpu",
-        random_state=None,
-        verbose=False,
-    ):
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.dropout = dropout
-        self.n_masks = n_masks
-        self.n_members = n_members
-        self.noise = noise
-        self.nll_beta = nll_beta
-        self.calibrate = calibrate
-        self.embedding = embedding
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.averaging = averaging
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.net_params = net_params
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    def _method(self):
+        return Dropout(read_rates(self.dropout), self.n_masks)
 
 
-class MCDropoutClassifier(CategoricalUQ, _MCDropout):
+@dataclass(eq=False, repr=False)
+class MCDropoutClassifier(NetworkClassifier):
     """MC dropout: one network, averaged over dropout masks.
 
     Dropout stays active in prediction. A forward pass with one mask is a draw from an approximate
@@ -425,56 +325,35 @@ class MCDropoutClassifier(CategoricalUQ, _MCDropout):
     (150, 3)
     """
 
-    _parameter_constraints: dict = {
-        **CategoricalUQ._parameter_constraints,
-        **_MCDropout._parameter_constraints,
+    hidden_layer_sizes: Any = (50, 50)
+    activation: str = "relu"
+    _: KW_ONLY
+    dropout: float | str = 0.05
+    n_masks: int = 50
+    n_members: int = 1
+    class_weight: dict | str | None = None
+    embedding: str | None = "auto"
+    alpha: float = 0.0
+    batch_size: int | str = "auto"
+    learning_rate: str = "invscaling"
+    learning_rate_init: float = 0.01
+    averaging: int = 10
+    max_iter: int = 400
+    tol: float = 1e-4
+    n_iter_no_change: int = 30
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    net_params: dict | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NetworkClassifier._parameter_constraints,
+        "dropout": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
+        "n_masks": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        hidden_layer_sizes=(50, 50),
-        activation="relu",
-        *,
-        dropout=0.05,
-        n_masks=50,
-        n_members=1,
-        class_weight=None,
-        embedding="auto",
-        alpha=0.0,
-        batch_size="auto",
-        learning_rate="invscaling",
-        learning_rate_init=0.01,
-        averaging=10,
-        max_iter=400,
-        tol=1e-4,
-        n_iter_no_change=30,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        warm_start=False,
-        net_params=None,
-        device="cpu",
-        random_state=None,
-        verbose=False,
-    ):
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.dropout = dropout
-        self.n_masks = n_masks
-        self.n_members = n_members
-        self.class_weight = class_weight
-        self.embedding = embedding
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.averaging = averaging
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.net_params = net_params
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    def _method(self):
+        return Dropout(read_rates(self.dropout), self.n_masks)

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from torch import nn
 from tqdm.auto import tqdm
 
-from sk_deltauq._folds import deal_folds, number_of_folds
-from sk_deltauq._random import Stream, numpy_rng
-from sk_deltauq._regression import RegressorUQ
+from sk_deltauq._estimators.regressor import BaseRegressor
+from sk_deltauq._host import Stream, numpy_rng, one_thread
+from sk_deltauq._predictor import Predictor
 from sk_deltauq._sklearn import Interval, StrOptions
-from sk_deltauq._threads import one_thread
-from sk_deltauq._validation import layer_sizes
+from sk_deltauq._training.fit import layer_sizes
+from sk_deltauq._training.rows import assign_folds, count_folds
+from sk_deltauq._training.settings import FitData, FitPlan
+from sk_deltauq.baselines._pbp_moments import network_moments
 from sk_deltauq.baselines._pbp_posterior import Posterior
-from sk_deltauq.baselines._pbp_training import Rows, moments, train
+from sk_deltauq.baselines._pbp_training import Rows, train
 
 
-class PBPRegressor(RegressorUQ):
+@dataclass(eq=False, repr=False)
+class PBPRegressor(BaseRegressor):
     """Probabilistic backpropagation: one network with a normal distribution for each weight.
 
     Rows are processed one at a time by moment matching (assumed-density filtering, section 3 of
@@ -118,7 +124,18 @@ class PBPRegressor(RegressorUQ):
     ((442,), (442,))
     """
 
-    _parameter_constraints: dict = {
+    hidden_layer_sizes: Any = (50,)
+    _: KW_ONLY
+    max_iter: int = 40
+    tol: float = 1e-4
+    n_iter_no_change: int = 5
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -130,72 +147,49 @@ class PBPRegressor(RegressorUQ):
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        hidden_layer_sizes=(50,),
-        *,
-        max_iter=40,
-        tol=1e-4,
-        n_iter_no_change=5,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        warm_start=False,
-        random_state=None,
-        verbose=False,
-    ):
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
 
-    def _encode_target(self, y, weights, plan):
-        if y.ndim == 2 and y.shape[1] > 1:
+    def _set_up(self, data: FitData, plan: FitPlan):
+        """Check the parameters, and return the function that trains."""
+        if data.y.shape[1] > 1:
             raise ValueError(
-                f"y must have one output for PBPRegressor, got {y.shape[1]}. Fit a model for each."
+                f"y must have one output for PBPRegressor, got {data.y.shape[1]}. Fit one model "
+                "per output."
             )
-        return super()._encode_target(y, weights, plan)
-
-    def _set_up(self, data, plan):
-        """The posterior to start from, and the number of folds, of which one is held out."""
         hidden = layer_sizes(self.hidden_layer_sizes)
-        n_folds = number_of_folds(
-            self.early_stopping,
-            len(data.x),
-            1,
-            self.validation_fraction,
-            partial=plan.partial,
+        n_folds = count_folds(
+            self.early_stopping, len(data.x), 1, self.validation_fraction, partial=plan.partial
         )
         if not plan.resume:
             sizes = (data.x.shape[1], *hidden, 1)
-            return Posterior(sizes, numpy_rng(self.seed_, Stream.WEIGHTS)), n_folds
+            posterior = Posterior(sizes, numpy_rng(self.seed_, Stream.WEIGHTS))
+            return lambda: self._train(posterior, n_folds, data, plan)
         fitted = tuple(mean.shape[1] for mean in self._posterior_.means[:-1])
         if hidden != fitted:
             raise ValueError(
-                f"Training cannot go on from the last fit with another hidden_layer_sizes: it is "
-                f"{hidden}, and was {fitted}. Set it back, or start afresh: fit with "
+                "Training cannot continue from the last fit with another hidden_layer_sizes: it "
+                f"is {hidden}, and was {fitted}. Set it back, or start afresh: fit with "
                 "warm_start=False."
             )
-        return copy.deepcopy(self._posterior_), n_folds
+        posterior = copy.deepcopy(self._posterior_)
+        return lambda: self._train(posterior, n_folds, data, plan)
 
-    def _fit_model(self, data, set_up, plan):
-        posterior, n_folds = set_up
+    def _train(self, posterior: Posterior, n_folds: int, data: FitData, plan: FitPlan):
+        """Absorb the rows, and return the fitted attributes."""
         call = self._n_calls_ if plan.resume else 0
         arrays = (data.x, data.y[:, 0], data.weights / data.weights.mean())
         rows, held_out = Rows(*(tensor.double().numpy() for tensor in arrays)), None
         if n_folds:
-            train_rows, held_out_rows = deal_folds(
+            train_rows, held_out_rows = assign_folds(
                 numpy_rng(self.seed_, Stream.FOLDS), len(rows), n_folds, n_members=1
             )
             rows, held_out = rows[train_rows[0]], rows[held_out_rows[0]]
         max_passes = 1 if plan.partial else self.max_iter
-        bar = tqdm(
-            total=max_passes, desc=type(self).__name__, unit="pass", disable=not self.verbose
-        )
+        name = type(self).__name__
+        bar = tqdm(total=max_passes, desc=name, unit="pass", disable=not self.verbose)
         with bar, one_thread():
             trained = train(
                 posterior,
@@ -209,27 +203,53 @@ class PBPRegressor(RegressorUQ):
                 after_pass=bar.update,
             )
         earlier = self.loss_curve_ if plan.partial and plan.resume else []
-        self._posterior_, self._n_calls_ = trained.posterior, call + 1
-        self.n_components_ = 1
-        self.loss_curve_ = [*earlier, *trained.losses]
-        self.n_iter_ = len(self.loss_curve_)
-        self.validation_scores_ = trained.scores
-        self.best_validation_score_ = trained.best_score
-        noise_std = np.sqrt(self._posterior_.noise.variance)
-        self.noise_std_ = float(noise_std * self.y_scaler_.scale_[0])
+        losses, noise_std = [*earlier, *trained.losses], np.sqrt(trained.posterior.noise.variance)
+        return {
+            "_posterior_": trained.posterior,
+            "_n_calls_": call + 1,
+            "n_components_": 1,
+            "loss_curve_": losses,
+            "n_iter_": len(losses),
+            "validation_scores_": trained.scores,
+            "best_validation_score_": trained.best_score,
+            "noise_std_": float(noise_std * self.y_scaler_.scale_[0]),
+        }
 
-    def _components(self, x):
-        """Also the std of the mean, which is known in closed form."""
-        mean, var = moments(self._posterior_, x)
-        noise_std = torch.full_like(mean, self._posterior_.noise.variance).sqrt()
-        # Rounding may leave a variance of zero a little below it.
+    def _predictor(self):
+        return Predictor(
+            module=PBPComponents(self._posterior_),
+            n_components=1,
+            # Mean, variance, and the values that they are computed from, in float64.
+            width=8 * max(len(mean) for mean in self._posterior_.means),
+            device="cpu",
+            x_scaler=self.x_scaler_,
+            y_scaler=self.y_scaler_,
+        )
+
+
+class PBPComponents(nn.Module):
+    """The posterior as one component whose mean has a standard deviation in closed form."""
+
+    noise_variance: torch.Tensor
+
+    def __init__(self, posterior: Posterior):
+        super().__init__()
+        self.n_layers = len(posterior.means)
+        for i, (mean, variance) in enumerate(
+            zip(posterior.means, posterior.variances, strict=True)
+        ):
+            self.register_buffer(f"mean_{i}", torch.from_numpy(mean))
+            self.register_buffer(f"variance_{i}", torch.from_numpy(variance))
+        noise_variance = torch.tensor(posterior.noise.variance, dtype=torch.float64)
+        self.register_buffer("noise_variance", noise_variance)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Rows `(row, feature)` to mean, noise std and std of the mean, `(1, row, 1)`."""
+        means, variances = (
+            [getattr(self, f"{name}_{i}") for i in range(self.n_layers)]
+            for name in ("mean", "variance")
+        )
+        mean, var = network_moments(x.double(), means, variances)
+        noise_std = torch.zeros_like(mean) + self.noise_variance.sqrt()
+        # Rounding may leave a variance of zero slightly below zero.
         return mean[None], noise_std[None], var.clamp_min(0).sqrt()[None]
-
-    def _width(self):
-        # Mean, variance, and what they are computed from, in float64.
-        return 8 * max(len(mean) for mean in self._posterior_.means)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False
-        return tags

@@ -2,58 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
+from typing import Any, ClassVar
 
-from sk_deltauq._heads import CategoricalUQ, GaussianUQ
-from sk_deltauq._network import NetworkUQ
-from sk_deltauq._random import Stream, torch_generators
+from sk_deltauq._estimators.classifier import NetworkClassifier
+from sk_deltauq._estimators.parameters import without
+from sk_deltauq._estimators.regressor import NetworkRegressor
+from sk_deltauq._methods.variational import Variational
 from sk_deltauq._sklearn import Interval
-from sk_deltauq._skorch.variational import NoisyBatches, VariationalNet
-from sk_deltauq._torch.bayesian import BayesianMLP, weight_noise
-from sk_deltauq._validation import layer_sizes
 
 
-class _VariationalBNN(NetworkUQ):
-    """Train a posterior of the weights; predict with draws of them that are kept."""
-
-    _parameter_constraints: dict = {
-        "prior_std": [Interval(Real, 0, None, closed="neither")],
-        "kl_weight": [Interval(Real, 0, None, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
-    }
-    _net_class = VariationalNet
-
-    def _batches(self):
-        n_outputs = self._make_head(self.n_members).n_network_outputs
-        n_units = sum(layer_sizes(self.hidden_layer_sizes)) + n_outputs
-        return partial(NoisyBatches, n_units=n_units)
-
-    def _penalty(self):
-        return 0.0  # the prior is the penalty on the weights
-
-    def _architecture(self):
-        return {**super()._architecture(), "prior_std": self.prior_std}
-
-    def _make_module(self, embedding, n_outputs, generators):
-        return BayesianMLP(
-            embedding,
-            n_outputs,
-            prior_std=self.prior_std,
-            hidden_layer_sizes=layer_sizes(self.hidden_layer_sizes),
-            activation=self.activation,
-            generators=generators,
-        )
-
-    def _prepare_module(self, module, data, plan, call):
-        """Draw the noise to predict with; the same one whenever training goes on."""
-        module.kl_weight = self.kl_weight
-        generators = torch_generators(self.seed_, Stream.DRAWS, range(self.n_members))
-        draws = weight_noise(self.n_draws, module.n_weights, generators)
-        module.set_draws(draws.to(self.device))
-
-
-class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
+@dataclass(eq=False, repr=False)
+class VariationalBNNRegressor(NetworkRegressor):
     """Bayes by Backprop: one network with normal posterior weights, averaged over draws.
 
     Each weight has a normal prior and an independent normal posterior. The loss is the expected
@@ -205,69 +166,44 @@ class VariationalBNNRegressor(GaussianUQ, _VariationalBNN):
     ((442,), (442,))
     """
 
-    _parameter_constraints: dict = {
-        **GaussianUQ._parameter_constraints,
-        **_VariationalBNN._parameter_constraints,
+    hidden_layer_sizes: Any = (50, 50)
+    activation: str = "relu"
+    _: KW_ONLY
+    prior_std: float = 1.0
+    kl_weight: float = 0.1
+    n_draws: int = 50
+    n_members: int = 1
+    noise: str | None = "heteroscedastic"
+    calibrate: bool = True
+    embedding: str | None = "auto"
+    batch_size: int | str = "auto"
+    learning_rate: str = "invscaling"
+    learning_rate_init: float = 3e-3
+    averaging: int = 10
+    max_iter: int = 400
+    tol: float = 1e-4
+    n_iter_no_change: int = 30
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    net_params: dict | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    verbose: bool | int = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **without(NetworkRegressor._parameter_constraints, "alpha", "nll_beta"),
+        "prior_std": [Interval(Real, 0, None, closed="neither")],
+        "kl_weight": [Interval(Real, 0, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
     }
-    del _parameter_constraints["alpha"], _parameter_constraints["nll_beta"]
-    _ddof = 0
 
-    def __init__(
-        self,
-        hidden_layer_sizes=(50, 50),
-        activation="relu",
-        *,
-        prior_std=1.0,
-        kl_weight=0.1,
-        n_draws=50,
-        n_members=1,
-        noise="heteroscedastic",
-        calibrate=True,
-        embedding="auto",
-        batch_size="auto",
-        learning_rate="invscaling",
-        learning_rate_init=3e-3,
-        averaging=10,
-        max_iter=400,
-        tol=1e-4,
-        n_iter_no_change=30,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        warm_start=False,
-        net_params=None,
-        device="cpu",
-        random_state=None,
-        verbose=False,
-    ):
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.prior_std = prior_std
-        self.kl_weight = kl_weight
-        self.n_draws = n_draws
-        self.n_members = n_members
-        self.noise = noise
-        self.calibrate = calibrate
-        self.embedding = embedding
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.averaging = averaging
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.net_params = net_params
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _nll_beta(self):
-        return 0.0  # with rows weighted by their variance the loss would be no bound
+    def _method(self):
+        return Variational(self.prior_std, self.kl_weight, self.n_draws)
 
 
-class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
+@dataclass(eq=False, repr=False)
+class VariationalBNNClassifier(NetworkClassifier):
     """Bayes by Backprop: one network with normal posterior weights, averaged over draws.
 
     Each weight has a normal prior and an independent normal posterior. The loss is the expected
@@ -387,57 +323,36 @@ class VariationalBNNClassifier(CategoricalUQ, _VariationalBNN):
     (150, 3)
     """
 
-    _parameter_constraints: dict = {
-        **CategoricalUQ._parameter_constraints,
-        **_VariationalBNN._parameter_constraints,
-    }
-    del _parameter_constraints["alpha"]
+    hidden_layer_sizes: Any = (50, 50)
+    activation: str = "relu"
+    _: KW_ONLY
+    prior_std: float = 1.0
+    kl_weight: float = 0.1
+    n_draws: int = 50
+    n_members: int = 1
+    class_weight: dict | str | None = None
+    embedding: str | None = "auto"
+    batch_size: int | str = "auto"
+    learning_rate: str = "invscaling"
+    learning_rate_init: float = 3e-3
+    averaging: int = 10
+    max_iter: int = 400
+    tol: float = 1e-4
+    n_iter_no_change: int = 30
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    warm_start: bool = False
+    net_params: dict | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    verbose: bool | int = False
 
-    def __init__(
-        self,
-        hidden_layer_sizes=(50, 50),
-        activation="relu",
-        *,
-        prior_std=1.0,
-        kl_weight=0.1,
-        n_draws=50,
-        n_members=1,
-        class_weight=None,
-        embedding="auto",
-        batch_size="auto",
-        learning_rate="invscaling",
-        learning_rate_init=3e-3,
-        averaging=10,
-        max_iter=400,
-        tol=1e-4,
-        n_iter_no_change=30,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        warm_start=False,
-        net_params=None,
-        device="cpu",
-        random_state=None,
-        verbose=False,
-    ):
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.prior_std = prior_std
-        self.kl_weight = kl_weight
-        self.n_draws = n_draws
-        self.n_members = n_members
-        self.class_weight = class_weight
-        self.embedding = embedding
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.learning_rate_init = learning_rate_init
-        self.averaging = averaging
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.net_params = net_params
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **without(NetworkClassifier._parameter_constraints, "alpha"),
+        "prior_std": [Interval(Real, 0, None, closed="neither")],
+        "kl_weight": [Interval(Real, 0, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _method(self):
+        return Variational(self.prior_std, self.kl_weight, self.n_draws)

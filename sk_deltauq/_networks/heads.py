@@ -1,48 +1,84 @@
-"""Heads: what the outputs of a network mean, and the loss that trains them.
+"""Heads: the meaning of a network's outputs, and the loss that trains them.
 
-A head is the criterion of the skorch net. It reads raw outputs with the samples last and answers
-in the package's axis order, `(component, sample, output)`.
+A head is the criterion of the skorch net. It reads raw outputs with the samples last, and returns
+components in the axis order of the package, `(component, sample, output)`.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, log_softmax, softplus
 
-# In units of the variance of y. Small enough for targets that are all but free of noise (a floor
+# In units of the variance of y. Small enough for targets that are nearly free of noise (a floor
 # of 1e-4 costs half a nat on the naval set), large enough to keep 1 / variance in float32.
 VARIANCE_FLOOR = 1e-7
 
 
 def _weighted_mean(loss: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Mean over samples, summed over members: the members' gradients stay apart."""
+    """Mean over samples, summed over members, so that the gradients of members do not mix."""
     return (loss * weights).mean(dim=-1).sum()
 
 
 def _as_components(x: torch.Tensor) -> torch.Tensor:
-    """`(member, output, anchor, sample)` to `(component, sample, output)`."""
+    """`(member, output, component, sample)` to `(component, sample, output)`."""
     return x.permute(0, 2, 3, 1).flatten(0, 1)
 
 
-class _Head(nn.Module):
-    """What all heads share."""
+class Head(nn.Module, ABC):
+    """The contract of all heads."""
+
+    n_network_outputs: int
 
     def member_tensors(self, member: int) -> list[torch.Tensor]:
-        """Views of all that training changes in one member."""
+        """Views of all values that training changes in one member."""
         return [p.detach()[member] for p in self.parameters()]
 
+    def backpropagate(self, network: nn.Module, batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Add the gradients of a mini-batch; return its loss and the outputs of the network."""
+        inputs, target = batch
+        outputs = network(*inputs)
+        loss = self(outputs, target)
+        loss.backward()
+        return loss, outputs
 
-class GaussianHead(_Head):
-    """Normal density an output: mean and, unless `noise` is None, variance.
+    @abstractmethod
+    def forward(self, raw: torch.Tensor, target) -> torch.Tensor:
+        """Return the training loss of raw outputs `(member, output, sample)`.
+
+        `target` is `(y, weights)`: `(member, target, sample)` and `(member, sample)`.
+        """
+
+    @abstractmethod
+    def components(self, raw: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the parameters of all components, each `(component, sample, output)`.
+
+        `raw` is `(member, output, component, sample)`.
+        """
+
+    @abstractmethod
+    def score(self, raw: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return the score of held-out rows, `(member, sample)`; higher is better.
+
+        `raw` is `(member, output, component, sample)` and `y` is `(member, target, sample)`.
+        """
+
+    @abstractmethod
+    def adopt(self, head: Head) -> None:
+        """Take the settings of another head that may change while training goes on."""
+
+
+class GaussianHead(Head):
+    """A normal density per output: mean and, unless `noise` is None, variance.
 
     Parameters
     ----------
     n_targets : int
     noise : {"heteroscedastic", "homoscedastic", None}
-        Variance from the network, one learnt variance a target and member, or squared error.
+        Variance from the network, one learnt variance per target and member, or squared error.
     nll_beta : float
         Each sample's negative log-likelihood is multiplied by its variance to this power, held
         constant (Seitzer et al., ICLR 2022, eq. 5).
@@ -58,7 +94,7 @@ class GaussianHead(_Head):
             self.raw_noise = nn.Parameter(noise)
 
     def _mean_and_variance(self, raw: torch.Tensor):
-        """Split raw `(member, output, ..., sample)`; no noise model has a variance of None."""
+        """Split raw `(member, output, ..., sample)`; without a noise model the variance is None."""
         if self.noise is None:
             return raw, None
         if self.noise == "heteroscedastic":
@@ -82,32 +118,36 @@ class GaussianHead(_Head):
                 loss = loss * variance.detach() ** self.nll_beta
         return _weighted_mean(loss.mean(dim=1), weights)
 
-    def components(self, raw: torch.Tensor):
-        """Means and standard deviations `(component, sample, target)` of all pairs."""
+    def components(self, raw: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return means and standard deviations `(component, sample, target)`."""
         mean, variance = self._mean_and_variance(raw)
         std = torch.zeros_like(mean) if variance is None else variance.sqrt()
         return _as_components(mean), _as_components(std)
 
     def score(self, raw: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Held-out score `(member, sample)`, higher is better, of all pairs.
+        """Return the log density of the mixture over a member's components.
 
-        The log density of the mixture over the anchors; without a noise model there is no
-        density, and the score is minus the squared error of the mean over the anchors.
+        Without a noise model there is no density: the score is minus the squared error of the
+        mean over the components.
         """
-        mean, variance = self._mean_and_variance(raw)  # (member, target, anchor, sample)
+        mean, variance = self._mean_and_variance(raw)  # (member, target, component, sample)
         y = y.unsqueeze(2)
         if variance is None:
             return -((y.squeeze(2) - mean.mean(dim=2)) ** 2).mean(dim=1)
         log_density = -0.5 * (variance.log() + (y - mean) ** 2 / variance + math.log(2 * math.pi))
-        n_anchors = mean.shape[2]
-        return (log_density.logsumexp(dim=2) - math.log(n_anchors)).mean(dim=1)
+        n_components = mean.shape[2]
+        return (log_density.logsumexp(dim=2) - math.log(n_components)).mean(dim=1)
 
-    def held_out_errors(self, member: int, raw: torch.Tensor, y: torch.Tensor, *, ddof: int):
-        """How wrong one member is on rows that it holds out, and how much the others disagree.
+    def adopt(self, head: Head) -> None:
+        assert isinstance(head, GaussianHead)
+        self.nll_beta = head.nll_beta
 
-        The squared error of its mean over its components, and the variance between those of the
-        other members, 0 for fewer than two: both in units of the total variance of all members
-        together, `(2, target, sample)`. `ddof` is subtracted from the number of all components in
+    def compare_held_out(self, member: int, raw: torch.Tensor, y: torch.Tensor, *, ddof: int):
+        """Compare the error of one member on its held-out rows with the predicted variance.
+
+        Returns `(2, target, sample)`, in units of the total variance of all members together: the
+        squared error of this member's mean, and the variance between the means of the other
+        members (0 for fewer than two). `ddof` is subtracted from the number of all components in
         the variance of their means.
         """
         mean, variance = self._mean_and_variance(raw)  # (member, target, component, sample)
@@ -121,11 +161,11 @@ class GaussianHead(_Head):
         return torch.stack([error, spread]) / total
 
     def noise_std(self) -> torch.Tensor:
-        """The homoscedastic standard deviation of each target, `(target,)`, over all members."""
+        """Return the homoscedastic standard deviation `(target,)`, averaged over the members."""
         return (softplus(self.raw_noise) + VARIANCE_FLOOR).mean(dim=0).squeeze(1).sqrt()
 
 
-class CategoricalHead(_Head):
+class CategoricalHead(Head):
     """Logits of `n_classes` classes; the target is the class index."""
 
     def __init__(self, n_classes: int):
@@ -137,12 +177,15 @@ class CategoricalHead(_Head):
         y, weights = target  # (member, 1, sample), (member, sample)
         return _weighted_mean(cross_entropy(raw, y.squeeze(1).long(), reduction="none"), weights)
 
-    def components(self, raw: torch.Tensor) -> torch.Tensor:
-        """Logits `(component, sample, class)` of all pairs."""
-        return _as_components(raw)
+    def components(self, raw: torch.Tensor) -> tuple[torch.Tensor]:
+        """Return logits `(component, sample, class)`."""
+        return (_as_components(raw),)
 
     def score(self, raw: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Held-out log-likelihood `(member, sample)` of the mean over the anchors."""
-        n_anchors = raw.shape[2]
-        log_proba = log_softmax(raw, dim=1).logsumexp(dim=2) - math.log(n_anchors)
+        """Return the log-likelihood of the mean over a member's components."""
+        n_components = raw.shape[2]
+        log_proba = log_softmax(raw, dim=1).logsumexp(dim=2) - math.log(n_components)
         return log_proba.gather(1, y.long()).squeeze(1)
+
+    def adopt(self, head: Head) -> None:
+        """Do nothing: a categorical head has no settings."""

@@ -1,36 +1,44 @@
-"""Everything public of a regressor, computed from its components: means and stds."""
+"""The kind "regressor": everything public, computed from means and standard deviations."""
 
 from __future__ import annotations
 
-from numbers import Integral
+from abc import abstractmethod
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Bunch, assert_all_finite, check_scalar, gen_batches
 from sklearn.utils.validation import column_or_1d
 
-from sk_deltauq._base import BaseUQ
-from sk_deltauq._validation import check_still_constant, fit_target_scaler, scaled_tensor
+from sk_deltauq._estimators.base import BaseUQ
+from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
+from sk_deltauq._networks.heads import GaussianHead
+from sk_deltauq._predictor import compute_moments, spread_components
+from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._training.fit import NetworkFit, TrainedNet, prepare_fit, read_settings, run_fit
+from sk_deltauq._training.method import Method
+from sk_deltauq._training.settings import FitData, FitPlan
+from sk_deltauq._validation import check_still_constant, fit_target_scaler, scale_to_tensor
 from sk_deltauq.distributions import NormalMixture
 
-# Rows whose mixtures are held at a time where only quantiles of them are wanted.
+# Rows whose mixtures are held at a time if only their quantiles are wanted.
 _BLOCK_ROWS = 8192
 
+# "auto" embeds the inputs from this many rows per feature on. Sinusoidal features are six more
+# inputs per feature. With fewer rows they hurt linear functions more than they helped curved ones.
+_ROWS_PER_FEATURE_TO_EMBED = 25
 
-class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
-    """Predictions with uncertainties for one or several real targets.
+# The weight of the prior in `calibrate`, in rows that need no factor: a few dozen held-out rows
+# say little about the factor, a thousand nearly all.
+_PRIOR_ROWS = 100
 
-    `_components` of a subclass returns means and stds, both `(component, sample, target)`, in
-    units of the scaled target. A method whose components do not know their means for certain
-    returns the stds of these means as a third part.
-    """
 
-    _target_checks = {"multi_output": True, "y_numeric": True}
+class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
+    """Predictions with uncertainties for one or several real targets."""
 
-    # Subtracted from the number of components in the variance of their means: 1 is eq. 6 of the
-    # Delta-UQ paper, 0 the variance of the mixture, which the papers of other methods take.
-    _ddof = 1
+    _target_checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
@@ -225,122 +233,122 @@ class RegressorUQ(MultiOutputMixin, RegressorMixin, BaseUQ):
             )
         else:
             check_still_constant(Y, self.y_scaler_, "y")
-        return scaled_tensor(Y, self.y_scaler_), weights, None
+        return scale_to_tensor(Y, self.y_scaler_), weights, None
 
     def _map_moments(self, X, *names):
-        """`names` out of mean, epistemic, aleatoric and total (stds), in the units of y.
+        """Map rows to some of mean, epistemic, aleatoric and total, in the units of y.
 
-        All of it chunk by chunk, so that no more than the answers is ever held for all rows.
+        Chunk by chunk, so that only the answers are held for all rows.
         """
-        X = self._check_rows(X)
-        settings = {
-            "ddof": self._ddof,
-            "std_factors": self._std_factors(),
-            "scale": self.y_scaler_.scale_,
-            "offset": self.y_scaler_.mean_,
-        }
-
-        def of_rows(x):
-            # The mean alone needs no distance from the training rows.
-            factors = None if names == ("mean",) else self._row_factors(x)
-            return _moments_in_units_of_y(self._components(x), factors, names, **settings)
-
-        found = self._map_rows(X, of_rows)
+        X, predictor = self._check_rows(X), self._predictor()
+        found = predictor.map_rows(X, lambda x: compute_moments(predictor, x, names))
         return [values[:, 0] for values in found] if self.n_outputs_ == 1 else found
 
-    def _std_factors(self) -> np.ndarray:
-        """What the components' spread and stds are multiplied by: one factor, or one a target."""
-        return np.ones(1)
-
-    def _row_factors(self, x):
-        """What the total std of scaled rows is multiplied by, `(row,)`, or None for nothing.
-
-        The noise stays what it is: what is added is epistemic.
-        """
-        return None
-
     def _dist(self, X):
-        """The predictive distribution of checked rows."""
-        settings = {"ddof": self._ddof, "std_factors": self._std_factors()}
+        """Return the predictive distribution of checked rows."""
+        predictor = self._predictor()
+        assert predictor.y_scaler is not None
 
-        def of_rows(x):
-            return _mixture_parameters(self._components(x), self._row_factors(x), **settings)
+        def map_chunk(x):
+            means, stds, noise = spread_components(predictor, predictor.module(x), x)
+            parts = means.transpose(0, 1), stds.transpose(0, 1)  # (row, component, target)
+            return parts if noise is None else (*parts, noise)
 
-        # (sample, component, target), and (sample, target) for the noise
-        means, stds, *noise_std = self._map_rows(X, of_rows)
-        for part, offset in ((means, self.y_scaler_.mean_), (stds, 0.0)):
-            part *= self.y_scaler_.scale_
+        means, stds, *noise = predictor.map_rows(X, map_chunk)
+        for part, offset in ((means, predictor.y_scaler.mean_), (stds, 0.0)):
+            part *= predictor.y_scaler.scale_
             part += offset
             part.flags.writeable = False  # so that the mixture shares it
         last = 0 if self.n_outputs_ == 1 else slice(None)
         means, stds = (np.moveaxis(part, 1, 0)[..., last] for part in (means, stds))
-        aleatoric = (noise_std[0] * self.y_scaler_.scale_)[:, last] if noise_std else None
+        aleatoric = (noise[0] * predictor.y_scaler.scale_)[:, last] if noise else None
         dist = NormalMixture(means, stds, aleatoric=aleatoric)
         if (stds if aleatoric is None else aleatoric).any():
             return dist
-        # No noise model: some of what would be mixed are point masses.
+        # Without a noise model some components are point masses: one normal in their place.
         return NormalMixture(
             dist.mean[np.newaxis], dist.std[np.newaxis], aleatoric=np.zeros_like(dist.std)
         )
 
     def _map_blocks(self, X, function):
-        """Apply a function of the distribution block by block, to bound memory."""
+        """Apply a function of the distribution in blocks, to bound memory."""
         X = self._check_rows(X)
         return np.concatenate(
             [function(self._dist(X[rows])) for rows in gen_batches(len(X), _BLOCK_ROWS)]
         )
 
 
-def _moments(components, *, ddof):
-    """Mean, epistemic and aleatoric variance `(sample, target)` (eq. 6, law of total variance).
+class NetworkRegressor(BaseRegressor):
+    """A regressor whose networks predict normal densities; a subclass names the method."""
 
-    Relative to the first component float32 is exact enough, and several times faster than float64.
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NETWORK_CONSTRAINTS,
+        "noise": [StrOptions({"heteroscedastic", "homoscedastic"}), None],
+        "nll_beta": [Interval(Real, 0, 1, closed="both")],
+        "calibrate": ["boolean"],
+    }
+
+    @abstractmethod
+    def _method(self) -> Method:
+        """Return the method, made from the current parameters."""
+
+    def _set_up(self, data: FitData, plan: FitPlan):
+        params = self.get_params(deep=False)
+        settings = read_settings(params, type(self).__name__, self.seed_, data, plan)
+        head = GaussianHead(
+            self.n_outputs_,
+            noise=params["noise"],
+            # The loss of a variational network is a bound on the evidence, without such weights.
+            nll_beta=params.get("nll_beta", 0.0),
+            n_members=settings.n_members,
+        )
+        embedding, n_features = params["embedding"], data.x.shape[1]
+        if embedding == "auto":
+            # A user's module gets the rows as its author expects them.
+            has_rows = len(data.x) >= _ROWS_PER_FEATURE_TO_EMBED * n_features
+            embedding = "alternating" if has_rows and params.get("module") is None else None
+        previous = self._trained_ if plan.resume else None
+        fit = prepare_fit(params, self._method(), head, settings, data, plan, previous, embedding)
+        return lambda: self._train(fit, params)
+
+    def _train(self, fit: NetworkFit, params) -> dict[str, Any]:
+        """Run the fit, calibrate, and return the fitted attributes."""
+        trained = run_fit(fit)
+        if params["calibrate"] and params["noise"] is not None and trained.hold_out is not None:
+            std_factor = estimate_std_factor(trained, fit.settings.n_members)
+        elif fit.plan.partial and fit.plan.resume:
+            std_factor = np.atleast_1d(self.std_factor_)
+        else:
+            std_factor = np.ones(self.n_outputs_)
+        attributes = trained.fitted_attributes()
+        attributes["std_factor_"] = self._one_or_all_outputs(std_factor)
+        if params["noise"] == "homoscedastic":
+            scaled = trained.net.criterion_.noise_std().detach().cpu().double().numpy()
+            noise_std = scaled * std_factor * self.y_scaler_.scale_
+            attributes["noise_std_"] = self._one_or_all_outputs(noise_std)
+        return attributes
+
+    def _predictor(self):
+        std_factor = np.atleast_1d(self.std_factor_)
+        return self._trained_.predictor(self.x_scaler_, self.y_scaler_, std_factor)
+
+    def _one_or_all_outputs(self, values):
+        return float(values[0]) if self.n_outputs_ == 1 else values
+
+
+def estimate_std_factor(trained: TrainedNet, n_members: int) -> np.ndarray:
+    """Estimate the ratio of held-out errors to predicted standard deviations, `(target,)`.
+
+    Only one member did not train on a held-out row. The mean of M members is closer to the target
+    than one of them: its expected squared error is lower by 1 - 1/M of the variance between
+    members. Members that trained on the row show slightly less of it than on new rows. The rows
+    also chose the epoch; with a few hundred of them the error is slightly low as well. The error
+    of the mean is at least what M independent errors would give.
     """
-    means, stds, *mean_stds = components
-    shifts = means - means[0]
-    centre = shifts.mean(dim=0)
-    epistemic_var = (shifts - centre).square().sum(dim=0) / max(len(means) - ddof, 1)
-    if mean_stds:
-        epistemic_var = epistemic_var + mean_stds[0].square().mean(dim=0)
-    return means[0].double() + centre, epistemic_var, stds.square().mean(dim=0)
-
-
-def _moments_in_units_of_y(components, row_factors, names, *, ddof, std_factors, scale, offset):
-    """Those of the mean and the stds that `names` says, `(sample, target)`, in float64."""
-    mean, *variances = _moments(components, ddof=ddof)
-    factors, scale, offset = (
-        torch.tensor(values, device=mean.device) for values in (std_factors, scale, offset)
-    )
-    epistemic, aleatoric = (variance.double() * factors**2 for variance in variances)
-    if row_factors is not None:
-        epistemic += (epistemic + aleatoric) * (row_factors.double()[:, None] ** 2 - 1)
-    found = {"epistemic": epistemic, "aleatoric": aleatoric, "total": epistemic + aleatoric}
-    return [
-        mean * scale + offset if name == "mean" else found[name].sqrt() * scale for name in names
-    ]
-
-
-def _mixture_parameters(components, row_factors, *, ddof, std_factors):
-    """Means and stds `(sample, component, target)` of the predictive mixture.
-
-    Where the stds are not the noise alone, because the components' means have stds of their own
-    or because the rows have factors, a third part is that of the noise, `(sample, target)`.
-
-    Eq. 6 divides by K - 1. Spreading the means by sqrt(K / (K - 1)) about their centre makes this
-    the variance of the mixture itself, so that its density and quantiles agree with the std. The
-    factors of the std spread them likewise.
-    """
-    means, stds, *mean_stds = (part.double() for part in components)
-    factors, n_components = torch.tensor(std_factors, device=means.device), len(means)
-    spread = factors * (n_components / max(n_components - ddof, 1)) ** 0.5
-    centre = means.mean(dim=0)
-    shifts = (means - centre) * spread
-    stds, *mean_stds = (part * factors for part in (stds, *mean_stds))
-    noise = []
-    if mean_stds or row_factors is not None:
-        noise = [stds.square().mean(dim=0).sqrt()]
-    if mean_stds:
-        stds = torch.hypot(stds, mean_stds[0])
-    if row_factors is not None:
-        shifts, stds = (part * row_factors.double()[:, None] for part in (shifts, stds))
-    return (centre + shifts).transpose(0, 1), stds.transpose(0, 1), *noise
+    net, hold_out, ddof = trained.net, trained.hold_out, trained.method.ddof
+    assert hold_out is not None
+    compare = partial(net.criterion_.compare_held_out, ddof=ddof)
+    error, spread = hold_out.average(hold_out.ask_all_members(net, compare))
+    squared = np.maximum(error - (1 - 1 / n_members) * spread, error / n_members)
+    share = hold_out.n_rows / (hold_out.n_rows + _PRIOR_ROWS)
+    return np.sqrt(1 + share * (squared - 1))

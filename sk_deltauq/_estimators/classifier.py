@@ -1,6 +1,9 @@
-"""Everything public of a classifier, computed from its components: logits."""
+"""The kind "classifier": everything public, computed from logits."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -8,17 +11,29 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Bunch, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from sk_deltauq._base import BaseUQ
+from sk_deltauq._estimators.base import BaseUQ
+from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
+from sk_deltauq._networks.heads import CategoricalHead
+from sk_deltauq._sklearn import StrOptions
+from sk_deltauq._training.fit import NetworkFit, TrainedNet, prepare_fit, read_settings, run_fit
+from sk_deltauq._training.method import Method
+from sk_deltauq._training.settings import FitData, FitPlan
 from sk_deltauq.distributions import CategoricalMixture
 
 
-class ClassifierUQ(ClassifierMixin, BaseUQ):
-    """Class probabilities with uncertainties.
+class NetworkClassifier(ClassifierMixin, BaseUQ):
+    """Class probabilities with uncertainties from networks; a subclass names the method."""
 
-    `_components` of a subclass returns logits `(component, sample, class)`.
-    """
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NETWORK_CONSTRAINTS,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
 
-    _target_checks: dict = {}
+    class_weight: Any
+
+    @abstractmethod
+    def _method(self) -> Method:
+        """Return the method, made from the current parameters."""
 
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
@@ -127,10 +142,7 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
         log_proba : ndarray of shape (n_samples, n_classes)
             Logarithm of `predict_proba`, finite also where that is zero by underflow.
         """
-        return self._map_rows(
-            self._check_rows(X),
-            lambda x: (self._log_proba(self._tempered(self._components(x))),),
-        )[0]
+        return self._map_logits(X, lambda logits: (mean_log_proba(self._temper(logits)),))[0]
 
     def predict_uncertainty(self, X):
         """Tell the parts of the uncertainty apart.
@@ -173,36 +185,36 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
         dist : CategoricalMixture
             One mixture a row; class numbers are positions in `classes_`.
         """
-        (logits,) = self._map_rows(
-            self._check_rows(X),
-            lambda x: (self._tempered(self._components(x).double()).transpose(0, 1),),
+        (logits,) = self._map_logits(
+            X, lambda logits: (self._temper(logits.double()).transpose(0, 1),)
         )
         logits.flags.writeable = False  # so that the mixture shares it
         return CategoricalMixture(np.moveaxis(logits, 1, 0))
 
     def _summarise(self, X):
-        """Probabilities, epistemic std, total and expected entropy of each row."""
-        return self._map_rows(self._check_rows(X), self._summary_of_chunk)
+        """Return probabilities, epistemic std, total and mean entropy of each row."""
 
-    def _summary_of_chunk(self, x):
-        logits = self._components(x).double()
-        epistemic = mean_logit_std(logits)
-        logits = self._tempered(logits)
-        log_proba = self._log_proba(logits)
-        component_entropy = torch.special.entr(logits.softmax(dim=2)).sum(dim=2)
-        proba = log_proba.exp()
-        proba = proba / proba.sum(dim=1, keepdim=True)
-        entropy = torch.special.entr(proba).sum(dim=1)
-        return proba, epistemic, entropy, component_entropy.mean(dim=0)
+        def summarise_chunk(logits):
+            logits = logits.double()
+            epistemic = mean_logit_std(logits)
+            logits = self._temper(logits)
+            component_entropy = torch.special.entr(logits.softmax(dim=2)).sum(dim=2)
+            proba = mean_log_proba(logits).exp()
+            proba = proba / proba.sum(dim=1, keepdim=True)
+            entropy = torch.special.entr(proba).sum(dim=1)
+            return proba, epistemic, entropy, component_entropy.mean(dim=0)
 
-    @staticmethod
-    def _log_proba(logits):
-        """Log of the mean of the components' probabilities, `(sample, class)`."""
-        return logits.double().log_softmax(dim=2).logsumexp(dim=0) - np.log(len(logits))
+        return self._map_logits(X, summarise_chunk)
 
-    def _tempered(self, logits):
-        """Hook for methods that soften the logits of uncertain rows."""
-        return logits
+    def _map_logits(self, X, function):
+        """Apply a function of the logits `(component, row, class)` to rows, chunk by chunk."""
+        X, predictor = self._check_rows(X), self._predictor()
+        return predictor.map_rows(X, lambda x: function(*predictor.module(x)))
+
+    def _temper(self, logits: torch.Tensor) -> torch.Tensor:
+        """Soften the logits of uncertain rows (paper, section 4), if the estimator can."""
+        temper_range = getattr(self, "temper_range_", None)
+        return logits if temper_range is None else temper_logits(logits, temper_range)
 
     def _encode_target(self, y, weights, plan):
         check_classification_targets(y)
@@ -242,7 +254,57 @@ class ClassifierUQ(ClassifierMixin, BaseUQ):
                 )
         return torch.from_numpy(labels.astype(np.float32))[:, None], weights, labels
 
+    def _set_up(self, data: FitData, plan: FitPlan):
+        params = self.get_params(deep=False)
+        settings = read_settings(params, type(self).__name__, self.seed_, data, plan)
+        head = CategoricalHead(len(self.classes_))
+        embedding = None if params["embedding"] == "auto" else params["embedding"]
+        previous = self._trained_ if plan.resume else None
+        fit = prepare_fit(params, self._method(), head, settings, data, plan, previous, embedding)
+        if params.get("temper") and not settings.n_folds:
+            raise ValueError(
+                "temper=True takes its reference range from held-out rows, and there are none "
+                f"with early_stopping={params['early_stopping']!r} and {len(data.x)} rows. Use "
+                "early_stopping=True with fit, or temper=False."
+            )
+        return lambda: self._train(fit, params)
+
+    def _train(self, fit: NetworkFit, params) -> dict[str, Any]:
+        """Run the fit, and return the fitted attributes."""
+        trained = run_fit(fit)
+        attributes = trained.fitted_attributes()
+        if "temper" in params:
+            attributes["temper_range_"] = measure_range(trained) if params["temper"] else None
+        return attributes
+
+    def _predictor(self):
+        return self._trained_.predictor(self.x_scaler_, None)
+
 
 def mean_logit_std(logits: torch.Tensor) -> torch.Tensor:
-    """Std of the logits over components (eq. 6), averaged over classes: `(sample,)`."""
+    """Std of the logits over components (eq. 6), averaged over classes: `(row,)`."""
     return logits.std(dim=0, correction=1 if len(logits) > 1 else 0).mean(dim=1)
+
+
+def mean_log_proba(logits: torch.Tensor) -> torch.Tensor:
+    """Log of the mean of the components' probabilities, `(row, class)`."""
+    return logits.double().log_softmax(dim=2).logsumexp(dim=0) - np.log(len(logits))
+
+
+def measure_range(trained: TrainedNet) -> tuple[float, float]:
+    """Return the range of the mean logit std on the held-out rows."""
+    assert trained.hold_out is not None
+
+    def measure(member, raw, y):
+        return mean_logit_std(*trained.net.criterion_.components(raw))
+
+    std = trained.hold_out.ask_all_members(trained.net, measure)
+    return float(std.min()), float(std.max())
+
+
+def temper_logits(logits: torch.Tensor, temper_range: tuple[float, float]) -> torch.Tensor:
+    """Multiply logits by 1 minus their std, scaled to [0, 1) by the range of held-out rows."""
+    low, high = temper_range
+    scaled = (mean_logit_std(logits) - low) / max(high - low, np.finfo(np.float32).tiny)
+    # The paper scales to [0, 1): at 1 the answer would not depend on the logits at all.
+    return logits * (1 - scaled.clamp(0, 1 - 1e-3))[:, np.newaxis]

@@ -1,0 +1,39 @@
+"""What scikit-learn checks of the parameters that all network estimators share."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+from sk_deltauq._networks.mlp import ACTIVATIONS, EMBEDDINGS
+from sk_deltauq._sklearn import Interval, StrOptions
+
+NETWORK_CONSTRAINTS: dict[str, Any] = {
+    "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+    "activation": [StrOptions(set(ACTIVATIONS))],
+    "n_members": [Interval(Integral, 1, None, closed="left")],
+    "embedding": [StrOptions({"auto", *filter(None, EMBEDDINGS)}), None],
+    "alpha": [Interval(Real, 0, None, closed="left")],
+    "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+    "learning_rate": [StrOptions({"invscaling", "constant"})],
+    "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
+    "averaging": [Interval(Integral, 1, None, closed="left")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+    "early_stopping": ["boolean", StrOptions({"auto"})],
+    "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
+    "warm_start": ["boolean"],
+    "net_params": [dict, None],
+    "device": [str],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+
+# For methods that can also train copies of a user's own module.
+MODULE_CONSTRAINT: dict[str, Any] = {"module": [callable, None]}
+
+
+def without(constraints: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return the constraints except those of some parameters."""
+    return {name: value for name, value in constraints.items() if name not in names}

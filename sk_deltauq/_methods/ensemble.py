@@ -1,0 +1,82 @@
+"""Deep ensembles: networks from different initial weights.
+
+Lakshminarayanan, Pritzel, Blundell, "Simple and Scalable Predictive Uncertainty Estimation using
+Deep Ensembles", NeurIPS 2017.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from sk_deltauq._networks.mlp import MLP, Network, NetworkSpec, PlainNetwork
+from sk_deltauq._networks.user_modules import UserModules, check_factory
+from sk_deltauq._training.method import DrawContext, Method, Stack
+from sk_deltauq._training.rows import Batches, TrainingRows
+
+
+@dataclass(frozen=True)
+class Ensemble(Method):
+    """Members with different initial weights; each member is one component.
+
+    Attributes
+    ----------
+    adversarial_epsilon : float
+        Size of the step to adversarial examples, as a fraction of the range of each feature; 0
+        for none (section 2.3 of the paper).
+    module : callable or None
+        Factory of a user's own module, in place of the multilayer perceptron.
+    """
+
+    adversarial_epsilon: float = 0.0
+    module: Callable[..., nn.Module] | None = None
+
+    def stack(self, settings, n_rows, previous):
+        members = range(settings.n_members)
+        return Stack(members, members, [self])
+
+    def network(self, spec: NetworkSpec) -> PlainNetwork:
+        return PlainNetwork(make_core(spec, self.module))
+
+    def draw(self, network: Network, context: DrawContext):
+        """Set the adversarial step from the range of each feature in all rows so far.
+
+        The rows are standardised, so the units of X do not matter.
+        """
+        x, earlier = context.data.x, context.earlier
+        low, high = x.amin(dim=0), x.amax(dim=0)
+        if earlier:
+            low = torch.minimum(low, earlier["_x_range_"][0])
+            high = torch.maximum(high, earlier["_x_range_"][1])
+        step = None
+        if self.adversarial_epsilon:
+            step = (self.adversarial_epsilon * (high - low))[:, None].to(context.device)
+        network.register_buffer("adversarial_step", step)  # (feature, 1)
+        return {"_x_range_": (low, high)}
+
+    def batches(self, network: Network, rows: TrainingRows, batch_size: int) -> Batches:
+        return Batches(rows, batch_size)
+
+    def step(self, network, head, batch):
+        """Train on the samples and, with adversarial training, on adversarial examples."""
+        step_size = network.adversarial_step
+        if step_size is None:
+            return head.backpropagate(network, batch)
+        (x,), target = batch
+        x = x.detach().requires_grad_()
+        # One backward pass gives the gradients of the weights and of the inputs. Neither the
+        # weight of a sample nor the mean over the batch changes the sign of the latter.
+        loss, outputs = head.backpropagate(network, ((x,), target))
+        assert x.grad is not None
+        adversarial = x.detach() + step_size * x.grad.sign()  # fast gradient sign
+        adversarial_loss, _ = head.backpropagate(network, ((adversarial,), target))
+        return loss.detach() + adversarial_loss.detach(), outputs
+
+
+def make_core(spec: NetworkSpec, module: Callable[..., nn.Module] | None) -> MLP | UserModules:
+    """Make the layers of a network without anchors: an MLP, or copies of a user's module."""
+    check_factory(module)
+    return MLP(spec) if module is None else UserModules(spec, module)

@@ -1,0 +1,301 @@
+"""Stacked networks: their contract, input features, linear layers, and multilayer perceptrons.
+
+A leading axis holds the members, which train side by side in one product. Adam and weight decay
+act on each element alone, so members trained as a stack equal members trained one by one; only
+the number of calls is smaller.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import nn
+
+# Passed to each draw, because torch's defaults are the user's to change.
+CPU_FLOAT = {"dtype": torch.float32, "device": "cpu"}
+
+ACTIVATIONS = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "logistic": torch.sigmoid,
+    "silu": nn.functional.silu,
+    "gelu": nn.functional.gelu,
+    "identity": lambda x: x,
+}
+
+# A fourth octave did not improve predictions between training rows, and hurt extrapolation.
+N_OCTAVES = 3
+
+N_FREQUENCIES = 4
+PERIODIC_SCALE = 0.3
+
+
+@dataclass(frozen=True)
+class NetworkSpec:
+    """What a method needs to know to make its network.
+
+    Attributes
+    ----------
+    embedding : nn.Module
+        Maps features `(member, feature, sample)` to `(member, embedding.n_outputs, sample)`.
+    n_outputs : int
+        Number of network outputs, which are the parameters of the head.
+    hidden_layer_sizes : tuple of int
+    activation : str
+        A key of `ACTIVATIONS`.
+    generators : list of torch.Generator
+        One per network of the stack; they draw the initial weights.
+    """
+
+    embedding: nn.Module
+    n_outputs: int
+    hidden_layer_sizes: tuple[int, ...]
+    activation: str
+    generators: list[torch.Generator]
+
+
+def draw_uniform(shape, bound: float, generators) -> torch.Tensor:
+    """Draw `(member, *shape)` from U(-bound, bound), each member from its own generator."""
+    draws = [torch.rand(shape, generator=g, **CPU_FLOAT) for g in generators]
+    return (2 * torch.stack(draws) - 1) * bound
+
+
+class StackedLinear(nn.Module):
+    """One linear layer per member: `(member, in, sample)` to `(member, out, sample)`.
+
+    The initial weights are those of `torch.nn.Linear`, U(-1/sqrt(in), 1/sqrt(in)).
+    """
+
+    def __init__(self, in_features: int, out_features: int, generators):
+        super().__init__()
+        bound = 1 / math.sqrt(in_features)
+        self.weight = nn.Parameter(draw_uniform((out_features, in_features), bound, generators))
+        self.bias = nn.Parameter(draw_uniform((out_features, 1), bound, generators))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.baddbmm(self.bias, self.weight, x)
+
+
+class Identity(nn.Module):
+    """No embedding: the features as they are."""
+
+    def __init__(self, n_features: int):
+        super().__init__()
+        self.n_outputs = n_features
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+
+class FourierFeatures(nn.Module):
+    """`[x, sin(w x), cos(w x)]` with angular frequencies `w`.
+
+    The raw feature stays, so that a trend need not be built from sinusoidal features.
+
+    Parameters
+    ----------
+    n_features : int
+    frequencies : torch.Tensor
+        Fixed `(frequency, 1)`, or a parameter `(member, feature, frequency, 1)` that is learnt.
+    amplitude : nn.Parameter, optional
+        Factor of the sinusoidal features of each member, `(member, 1, 1)`.
+    """
+
+    def __init__(self, n_features: int, frequencies: torch.Tensor, amplitude=None):
+        super().__init__()
+        self.n_outputs = n_features * (1 + 2 * frequencies.shape[-2])
+        if isinstance(frequencies, nn.Parameter):
+            self.frequencies = frequencies
+        else:
+            self.register_buffer("frequencies", frequencies)
+        self.amplitude = amplitude
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        angles = x.unsqueeze(2) * self.frequencies  # (member, feature, frequency, sample)
+        parts = [angles.sin().flatten(1, 2), angles.cos().flatten(1, 2)]
+        if self.amplitude is not None:
+            parts = [part * self.amplitude for part in parts]
+        return torch.cat([x, *parts], dim=1)
+
+
+def _octaves() -> torch.Tensor:
+    """Angular frequencies pi/4 * 2^j for j = 0, 1, 2, `(frequency, 1)`.
+
+    A standardised feature spans about four units. The slowest sinusoid has twice this period, so
+    no two usual values share an embedding.
+    """
+    return (math.pi / 4 * 2.0 ** torch.arange(N_OCTAVES, **CPU_FLOAT))[:, None]
+
+
+def make_sinusoidal(n_features: int, generators, members) -> FourierFeatures:
+    """Fixed octaves, the sinusoidal embedding that the Delta-UQ paper puts before its networks."""
+    return FourierFeatures(n_features, _octaves())
+
+
+def make_alternating(n_features: int, generators, members) -> FourierFeatures:
+    """Fixed octaves for members 0, 2, 4, ...; the others see zeros in their place.
+
+    Networks with sinusoidal features are more accurate between the training rows, networks
+    without them are more accurate out of distribution. Together they are nearly as good as the
+    better kind in both places, and the two kinds disagree where neither can be trusted.
+    """
+    is_even = torch.tensor([member % 2 == 0 for member in members], **CPU_FLOAT)
+    # A parameter, so that it stays with its member; it is not learnt.
+    amplitude = nn.Parameter(is_even[:, None, None], requires_grad=False)
+    return FourierFeatures(n_features, _octaves(), amplitude)
+
+
+def make_periodic(n_features: int, generators, members) -> FourierFeatures:
+    """Learnt frequencies, a set per feature and member (Gorishniy et al., NeurIPS 2022)."""
+    shape = (n_features, N_FREQUENCIES, 1)
+    draws = [torch.randn(shape, generator=g, **CPU_FLOAT) for g in generators]
+    frequencies = nn.Parameter(2 * math.pi * PERIODIC_SCALE * torch.stack(draws))
+    return FourierFeatures(n_features, frequencies)
+
+
+# Each entry is called as `make(n_features, generators, members)`.
+EMBEDDINGS: dict[str | None, Callable[..., nn.Module]] = {
+    None: lambda n_features, generators, members: Identity(n_features),
+    "alternating": make_alternating,
+    "sinusoidal": make_sinusoidal,
+    "periodic": make_periodic,
+}
+
+
+class Core(nn.Module, ABC):
+    """The layers of M networks as one module: an `MLP`, or copies of a user's module."""
+
+    embedding: nn.Module
+
+    @property
+    @abstractmethod
+    def n_members(self) -> int:
+        """Number of networks in the stack."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Number of units of the widest layer: the memory per sample and component."""
+
+    @abstractmethod
+    def member_tensors(self, member: int) -> list[torch.Tensor]:
+        """Views of all values that training changes in one member."""
+
+
+class Network(nn.Module, ABC):
+    """M networks as one module, with two entrances.
+
+    `forward` takes the inputs of a mini-batch. `components` takes rows alone and answers for all
+    components, the functions that a method averages over: pairs of a member and an anchor, a
+    dropout mask, or a draw of the weights.
+
+    Parameters
+    ----------
+    core : Core
+        The layers with the weights.
+    """
+
+    core: Core
+
+    def __init__(self, core: Core):
+        super().__init__()
+        self.core = core
+
+    @property
+    @abstractmethod
+    def n_components(self) -> int:
+        """Number of components, of all members together."""
+
+    @abstractmethod
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        """Map the inputs of a mini-batch to `(member, output, sample)`.
+
+        The first input is the rows, `(member, feature, sample)`. A method may draw others.
+        """
+
+    @abstractmethod
+    def components(self, x: torch.Tensor, limit: int | None = None) -> torch.Tensor:
+        """Map rows to the outputs of all components, `(member, output, component, sample)`.
+
+        `x` is `(feature, sample)`, or `(member, feature, sample)` if each member has samples of
+        its own. `limit` bounds the number of components per member.
+        """
+
+
+class MLP(Core):
+    """M multilayer perceptrons as one module.
+
+    Parameters
+    ----------
+    spec : NetworkSpec
+    first_layer, later_layer : callable
+        `layer(in_features, out_features, generators)` makes a stacked layer.
+    """
+
+    def __init__(self, spec: NetworkSpec, first_layer=StackedLinear, later_layer=StackedLinear):
+        super().__init__()
+        self.activation = spec.activation
+        self.embedding = spec.embedding
+        widths = [self.embedding.n_outputs, *spec.hidden_layer_sizes, spec.n_outputs]
+        self.first = first_layer(widths[0], widths[1], spec.generators)
+        self.rest = nn.ModuleList(
+            later_layer(n_in, n_out, spec.generators) for n_in, n_out in pairwise(widths[1:])
+        )
+
+    @property
+    def layers(self) -> list[nn.Module]:
+        """The layers, from the first to the last."""
+        return [self.first, *self.rest]
+
+    @property
+    def n_members(self) -> int:
+        return len(self.first.bias)
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of units of each layer, outputs included."""
+        return [layer.bias.shape[1] for layer in self.layers]
+
+    @property
+    def width(self) -> int:
+        return max(self.widths)
+
+    def member_tensors(self, member: int) -> list[torch.Tensor]:
+        return [p.detach()[member] for p in self.parameters()]
+
+    def activate(self, h: torch.Tensor) -> torch.Tensor:
+        """Apply the activation function."""
+        activation = ACTIVATIONS[self.activation]
+        if activation is torch.relu and torch.is_inference_mode_enabled():
+            activation = torch.relu_  # no gradient needs the values that it overwrites
+        return activation(h)
+
+    def finish(self, h: torch.Tensor) -> torch.Tensor:
+        """Map outputs of the first layer to outputs of the network, samples on the last axis."""
+        for layer in self.rest:
+            h = layer(self.activate(h))
+        return h
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        """Map inputs of the first layer, each `(member, feature, sample)`, to the outputs."""
+        return self.finish(self.first(*(self.embedding(x) for x in inputs)))
+
+
+class PlainNetwork(Network):
+    """Networks on the rows as they are: each member is one component."""
+
+    @property
+    def n_components(self) -> int:
+        return self.core.n_members
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """`(member, feature, sample)` to `(member, output, sample)`."""
+        return self.core(x)
+
+    def components(self, x: torch.Tensor, limit: int | None = None) -> torch.Tensor:
+        return self(x.expand(self.core.n_members, -1, -1)).unsqueeze(2)

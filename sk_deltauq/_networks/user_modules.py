@@ -1,0 +1,85 @@
+"""Copies of a torch module that the user brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from sk_deltauq._host import torch_seeded
+from sk_deltauq._networks.mlp import CPU_FLOAT, Core, NetworkSpec
+
+
+class UserModules(Core):
+    """M copies of a user's own module on embedded rows.
+
+    Parameters
+    ----------
+    spec : NetworkSpec
+        The widths of hidden layers and the activation are not used.
+    factory : callable
+        Called once per member as `factory(in_features, out_features)`.
+    n_inputs : int, default=1
+        Number of embedded rows that enter the module side by side.
+    """
+
+    def __init__(self, spec: NetworkSpec, factory: Callable[..., nn.Module], n_inputs: int = 1):
+        super().__init__()
+        self.embedding = spec.embedding
+        self.n_outputs = spec.n_outputs
+        self.in_features = n_inputs * self.embedding.n_outputs
+        self.members = nn.ModuleList()
+        for generator in spec.generators:
+            # A user's module draws its weights from torch's global state.
+            with torch_seeded(generator.initial_seed()):
+                self.members.append(factory(self.in_features, spec.n_outputs).float())
+        self._try_out()
+
+    @torch.no_grad()
+    def _try_out(self):
+        """Let a module of the wrong shape fail here, before any training."""
+        self.eval().map_inputs(torch.zeros((self.n_members, self.in_features, 2), **CPU_FLOAT))
+        self.train()
+
+    @property
+    def n_members(self) -> int:
+        return len(self.members)
+
+    @property
+    def width(self) -> int:
+        """A guess at the user's widest layer, from the largest side of the parameters."""
+        sides = [max(p.shape) for p in self.members[0].parameters() if p.ndim]
+        return max([self.in_features, *sides])
+
+    def member_tensors(self, member: int) -> list[torch.Tensor]:
+        """Views of all values that training changes in one member, buffers included."""
+        embedding = [p.detach()[member] for p in self.embedding.parameters()]
+        return [*embedding, *self.members[member].state_dict().values()]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """`(member, feature, sample)` to `(member, output, sample)`."""
+        return self.map_inputs(self.embedding(x))
+
+    def map_inputs(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Map inputs of the modules, `(member, input, sample)`, to `(member, output, sample)`."""
+        inputs = inputs.transpose(1, 2)  # (member, sample, input), as a user's module has it
+        outputs = [module(rows) for module, rows in zip(self.members, inputs, strict=True)]
+        for out in outputs:
+            expected = (inputs.shape[1], self.n_outputs)
+            if out.shape != expected:
+                raise ValueError(
+                    f"module must map rows of width {inputs.shape[2]} to {self.n_outputs} outputs:"
+                    f" expected an output of shape {expected}, got {tuple(out.shape)}. Use both "
+                    "arguments of the factory, module(in_features, out_features)."
+                )
+        return torch.stack(outputs).transpose(1, 2)
+
+
+def check_factory(module) -> None:
+    """Raise an error if the parameter `module` is an instance instead of a factory."""
+    if isinstance(module, nn.Module):
+        raise ValueError(
+            "module must be a factory, called as module(in_features, out_features), got an "
+            f"instance of {type(module).__name__}. Pass a class or a function."
+        )

@@ -1,0 +1,243 @@
+"""What `predict` needs, and nothing else: the trained module, the scales, and the calibration."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import gen_batches
+from torch import nn
+
+from sk_deltauq._host import map_in_threads, one_thread
+from sk_deltauq._networks.heads import Head
+from sk_deltauq._networks.mlp import Network
+from sk_deltauq._novelty import Landmarks
+from sk_deltauq._validation import FAR, scale_to_tensor
+
+# Floats in the widest layer of one chunk: few enough for the cache of a core, many enough that the
+# number of calls does not count; on a GPU enough to keep it busy.
+_CHUNK_FLOATS = {"cpu": 2**20, "cuda": 2**26}
+
+
+class NetworkComponents(nn.Module):
+    """A trained network and its head: scaled rows to the parameters of all components."""
+
+    def __init__(self, network: Network, head: Head):
+        super().__init__()
+        self.network, self.head = network, head
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Rows `(row, feature)` to parts, each `(component, row, output)`."""
+        return self.head.components(self.network.components(x.T))
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Predictive components of rows, differentiable, on any device.
+
+    A regressor's module returns the means and standard deviations of all components in units of
+    the scaled target and, if the means are uncertain themselves, their standard deviations. A
+    classifier's module returns logits. Each part is `(component, row, output)`.
+
+    Attributes
+    ----------
+    module : nn.Module
+        Maps scaled rows `(row, feature)`, float32, to a tuple of parts.
+    n_components : int
+    width : int
+        Floats that the module holds at a time, per row and component.
+    device : str
+    x_scaler : StandardScaler
+    y_scaler : StandardScaler or None
+        Of the targets; None for a classifier.
+    ddof : int
+        Subtracted from the number of components in the variance of their means: 1 in eq. 6 of the
+        Delta-UQ paper, 0 for the variance of the mixture.
+    std_factor : ndarray of shape (1,) or (n_outputs,)
+        Factor of the spread and the standard deviations of the components.
+    landmarks : Landmarks or None
+    inflation : float
+        The total standard deviation is multiplied by `1 + inflation * landmarks.excess(x)`. The
+        noise stays as it is: the increase is epistemic.
+    """
+
+    module: nn.Module
+    n_components: int
+    width: int
+    device: str
+    x_scaler: StandardScaler
+    y_scaler: StandardScaler | None = None
+    ddof: int = 1
+    std_factor: np.ndarray = field(default_factory=lambda: np.ones(1))
+    landmarks: Landmarks | None = None
+    inflation: float = 0.0
+
+    def components(self, X: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Map rows to calibrated components, in the units of the user.
+
+        Parameters
+        ----------
+        X : torch.Tensor of shape (n_samples, n_features)
+            Rows in the units of X, float32 or float64, on the device of the predictor.
+
+        Returns
+        -------
+        tuple of torch.Tensor of shape (n_components, n_samples, n_outputs)
+            Means and standard deviations in the units of y, float64: mixed with equal weights
+            they have the mean and the standard deviation that `predict` returns. Logits, for a
+            classifier. The graph is kept, so the result has gradients with respect to X.
+        """
+        mean, scale = (_on(X, values) for values in (self.x_scaler.mean_, self.x_scaler.scale_))
+        x = ((X.double() - mean) / scale).clamp(-FAR, FAR).float()
+        parts = self.module(x)
+        if self.y_scaler is None:
+            return parts
+        means, stds, _ = spread_components(self, parts, x)
+        scale, offset = (_on(X, v) for v in (self.y_scaler.scale_, self.y_scaler.mean_))
+        return means * scale + offset, stds * scale
+
+    def inflate(self, x: torch.Tensor) -> torch.Tensor | None:
+        """Return the factor of the total standard deviation `(row,)`, or None for no inflation."""
+        if self.landmarks is None or not self.inflation:
+            return None
+        return 1 + self.inflation * self.landmarks.excess(x)
+
+    def to(self, device: str) -> Predictor:
+        """Return a copy of this predictor on another device."""
+        return replace(self, module=copy.deepcopy(self.module).to(device), device=device)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All numbers that determine the predictions, by name: tensors and arrays."""
+        scalers = {"x_scaler": self.x_scaler, "y_scaler": self.y_scaler}
+        scales = {
+            f"{name}.{attribute}": getattr(scaler, attribute)
+            for name, scaler in scalers.items()
+            if scaler is not None
+            for attribute in ("mean_", "scale_")
+        }
+        state = {f"module.{name}": t for name, t in self.module.state_dict().items()}
+        state |= scales | {"std_factor": self.std_factor, "inflation": np.float64(self.inflation)}
+        if self.landmarks is not None:
+            state["landmarks.rows"] = self.landmarks.rows
+            state["landmarks.reach"] = np.float64(self.landmarks.reach)
+        return state
+
+    def map_rows(self, X: np.ndarray, function: Callable) -> tuple[np.ndarray, ...]:
+        """Scale rows and apply `function` in chunks, which bounds memory.
+
+        Every chunk has the same number of rows, the last one is padded, and one thread computes
+        it. So a row meets the same matrix products in every position, and its answer does not
+        depend on other rows or on the number of threads, to the last bit.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Checked rows.
+        function : callable
+            Maps scaled rows `(row, feature)` to tensors with the rows first.
+
+        Returns
+        -------
+        tuple of ndarray
+            Float64, rows first.
+        """
+        n_rows = self._count_chunk_rows()
+
+        def map_chunk(rows):
+            x = scale_to_tensor(X[rows], self.x_scaler, n_rows=n_rows).to(self.device)
+            with torch.inference_mode():
+                parts = function(x)
+            return [part[: rows.stop - rows.start].cpu().numpy() for part in parts]
+
+        chunks = list(gen_batches(len(X), n_rows))
+        n_threads = torch.get_num_threads() if self._is_on_cpu else 1
+        with one_thread():
+            first = map_chunk(chunks[0])
+            results = tuple(np.empty((len(X), *part.shape[1:])) for part in first)
+            parts_of_chunks = chain([first], map_in_threads(map_chunk, chunks[1:], n_threads))
+            for rows, parts in zip(chunks, parts_of_chunks, strict=True):
+                for result, part in zip(results, parts, strict=True):
+                    result[rows] = part
+        return results
+
+    @property
+    def _is_on_cpu(self) -> bool:
+        return torch.device(self.device).type == "cpu"
+
+    def _count_chunk_rows(self) -> int:
+        """Return the number of rows in a chunk: a power of two from 16 on."""
+        floats = _CHUNK_FLOATS["cpu" if self._is_on_cpu else "cuda"]
+        per_row = self.n_components * self.width
+        return 2 ** min(max(int(math.log2(max(floats // per_row, 1))), 4), 16)
+
+
+def compute_moments(predictor: Predictor, x: torch.Tensor, names: tuple[str, ...]):
+    """Compute moments of a regressor in the units of y, each `(row, target)`, float64.
+
+    `names` are some of "mean", and of the standard deviations "epistemic", "aleatoric" and
+    "total" (eq. 6 and the law of total variance). `x` are scaled rows.
+    """
+    assert predictor.y_scaler is not None
+    means, stds, *mean_stds = predictor.module(x)
+    # Relative to the first component float32 is exact enough, and much faster than float64.
+    shifts = means - means[0]
+    centre = shifts.mean(dim=0)
+    n_minus_ddof = max(len(means) - predictor.ddof, 1)
+    epistemic = (shifts - centre).square().sum(dim=0) / n_minus_ddof
+    if mean_stds:
+        epistemic = epistemic + mean_stds[0].square().mean(dim=0)
+    mean, aleatoric = means[0].double() + centre, stds.square().mean(dim=0)
+
+    factor = _on(mean, predictor.std_factor)
+    scale, offset = (_on(mean, v) for v in (predictor.y_scaler.scale_, predictor.y_scaler.mean_))
+    epistemic, aleatoric = (part.double() * factor**2 for part in (epistemic, aleatoric))
+    # The mean alone needs no distance from the training rows.
+    inflation = None if names == ("mean",) else predictor.inflate(x)
+    if inflation is not None:
+        epistemic += (epistemic + aleatoric) * (inflation.double()[:, None] ** 2 - 1)
+    variances = {"epistemic": epistemic, "aleatoric": aleatoric, "total": epistemic + aleatoric}
+    return [
+        mean * scale + offset if name == "mean" else variances[name].sqrt() * scale
+        for name in names
+    ]
+
+
+def spread_components(predictor: Predictor, parts, x: torch.Tensor):
+    """Return calibrated means and standard deviations of the mixture, and the noise.
+
+    All are float64 in units of the scaled target: means and standard deviations `(component, row,
+    target)`, and the standard deviation of the noise `(row, target)`, or None if the noise is all
+    that the components' standard deviations hold.
+
+    Eq. 6 divides by K - 1. Spreading the means by sqrt(K / (K - 1)) around their centre makes this
+    the variance of the mixture itself, so that its density and quantiles agree with the standard
+    deviation. The factor of the standard deviation and the inflation spread them likewise.
+    """
+    means, stds, *mean_stds = (part.double() for part in parts)
+    factor, n_components = _on(means, predictor.std_factor), len(means)
+    spread = factor * (n_components / max(n_components - predictor.ddof, 1)) ** 0.5
+    centre = means.mean(dim=0)
+    shifts = (means - centre) * spread
+    stds, *mean_stds = (part * factor for part in (stds, *mean_stds))
+    inflation = predictor.inflate(x)
+    noise = None
+    if mean_stds or inflation is not None:
+        noise = stds.square().mean(dim=0).sqrt()
+    if mean_stds:
+        stds = torch.hypot(stds, mean_stds[0])
+    if inflation is not None:
+        shifts, stds = (part * inflation.double()[:, None] for part in (shifts, stds))
+    return centre + shifts, stds, noise
+
+
+def _on(tensor: torch.Tensor, values: np.ndarray) -> torch.Tensor:
+    """Put float64 values on the device of a tensor."""
+    return torch.tensor(values, device=tensor.device)

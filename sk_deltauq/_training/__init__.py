@@ -1,0 +1,1 @@
+"""Training, whatever the method: rows, mini-batches, the skorch net, and when to stop."""

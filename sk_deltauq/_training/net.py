@@ -1,0 +1,350 @@
+"""The one skorch net: skorch's loop, optimizer and callbacks; our rows, batches and stopping."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+from collections.abc import Callable, Iterable
+
+import torch
+from skorch import NeuralNet
+from skorch.callbacks import EarlyStopping, LRScheduler
+from torch.optim.lr_scheduler import LambdaLR
+
+from sk_deltauq._networks.heads import Head
+from sk_deltauq._networks.mlp import Network
+from sk_deltauq._training.rows import TrainingRows, resolve_batch_size
+from sk_deltauq._training.settings import TrainingSettings
+
+# The number of epochs after which the step size has fallen to 1 / sqrt(2).
+_EPOCHS_BEFORE_DECAY = 50
+
+# Names that `net_params` must not hold, and the reason.
+_RESERVED = {
+    "module": "set by the parameter module",
+    "criterion": "set by the parameter noise, or by the classes",
+    "device": "set by the parameter device",
+    "batch_size": "set by the parameter batch_size",
+    "verbose": "set by the parameter verbose",
+    "max_epochs": "set by the parameter max_iter",
+    "warm_start": "set by the parameter warm_start",
+    "iterator_train": "set by the method, which makes the mini-batches",
+    "train_split": "set by early_stopping and validation_fraction",
+}
+
+
+def inverse_scaling(epoch: int) -> float:
+    """Return the step size of an epoch, counted from 0, relative to the first one.
+
+    Averages over the iterates need steps that fall more slowly than 1 / epoch (Polyak and
+    Juditsky, 1992). Unlike a cosine this needs no horizon: training may stop at any epoch.
+    """
+    return (1 + epoch / _EPOCHS_BEFORE_DECAY) ** -0.5
+
+
+class WeightAverage:
+    """Exponential moving average of all values that training changes, one value per epoch.
+
+    Large steps find flatter minima than small ones, and leave the weights scattered around them.
+    The average is the centre of the scatter and better than its points (Polyak and Juditsky,
+    1992; Izmailov et al., UAI 2018), so the steps need not shrink first. Weights after single
+    steps are too alike to improve the mean. In the first epochs it is a plain mean.
+
+    Parameters
+    ----------
+    net : StackedNet
+        All floating-point numbers of its members are averaged, buffers of a user's module too.
+    n_epochs : int
+        The last value has the weight 1 / `n_epochs`; older values lose weight with every epoch.
+    """
+
+    def __init__(self, net: StackedNet, n_epochs: int):
+        tensors = (t for m in range(net.module_.core.n_members) for t in net.member_tensors(m))
+        self._live = [t for t in tensors if t.is_floating_point()]
+        self._mean = [t.clone() for t in self._live]
+        self._n_epochs, self._n_seen = n_epochs, 0
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Add the current weights of the net to the average."""
+        self._n_seen += 1
+        share = 1 / min(self._n_seen, self._n_epochs)
+        for mean, live in zip(self._mean, self._live, strict=True):
+            mean.lerp_(live, share)
+
+    @torch.no_grad()
+    def swap(self) -> None:
+        """Exchange the average and the weights of the net."""
+        for mean, live in zip(self._mean, self._live, strict=True):
+            value = live.clone()
+            live.copy_(mean)
+            mean.copy_(value)
+
+    @contextlib.contextmanager
+    def in_place(self):
+        """A context in which the net has the average as its weights."""
+        self.swap()
+        try:
+            yield
+        finally:
+            self.swap()
+
+
+class _StopTraining(Exception):
+    """Leaves skorch's epoch loop early."""
+
+
+class StackedNet(NeuralNet):
+    """A `skorch.NeuralNet` that trains on `TrainingRows`.
+
+    Three habits of skorch are switched off: it holds out a fifth of the rows, it swallows Ctrl-C,
+    and it goes on training when the loss is NaN. The history keeps one record per epoch. Records
+    of the mini-batches, which grow with the data, are dropped when the next epoch begins.
+    """
+
+    module_: Network
+    criterion_: Head
+
+    def __init__(self, *args, train_split=None, **kwargs):
+        super().__init__(*args, train_split=train_split, **kwargs)
+
+    @property
+    def _default_callbacks(self):
+        return []
+
+    def initialize(self):
+        super().initialize()
+        # skorch holds the module twice, as given and as trained. It is one object, until a
+        # pickle writes both.
+        self.module, self.criterion = type(self.module_), type(self.criterion_)
+        return self
+
+    def train(
+        self,
+        rows: TrainingRows,
+        *,
+        batches: Iterable,
+        step: Callable,
+        n_epochs: int,
+        decay: bool = False,
+        averaged_epochs: int = 1,
+        monitor: Callable[[StackedNet], bool] | None = None,
+        progress=None,
+    ) -> bool:
+        """Run at most `n_epochs` epochs.
+
+        Parameters
+        ----------
+        rows : TrainingRows
+        batches : iterable
+            Yields the mini-batches of an epoch each time it is iterated.
+        step : callable
+            `step(network, head, batch)`, see `Method.step`.
+        n_epochs : int
+        decay : bool, default=False
+            Whether the step size falls by `inverse_scaling`; the epochs in the history count.
+        averaged_epochs : int, default=1
+            Number of epochs over which the weights are averaged. The monitor sees the average,
+            and the net ends with it. Training itself continues from the last weights.
+        monitor : callable, optional
+            Called with the net after each epoch; training stops when it returns True.
+        progress : tqdm.tqdm, optional
+            A progress bar to advance by one per epoch.
+
+        Returns
+        -------
+        bool
+            Whether training stopped before `n_epochs`.
+
+        Raises
+        ------
+        ValueError
+            If the loss is no longer finite.
+        """
+        self._batches, self._step = batches, step
+        self._monitor, self._progress, self._stop = monitor, progress, False
+        self._average = WeightAverage(self, averaged_epochs) if averaged_epochs > 1 else None
+        self._schedule = self._make_schedule() if decay else None
+        self.notify("on_train_begin", X=rows, y=None)
+        try:
+            self.fit_loop(rows, epochs=n_epochs)
+        except _StopTraining:
+            pass
+        finally:
+            average, self._average = self._average, None
+            self._batches = self._step = self._monitor = self._progress = self._schedule = None
+            if decay:  # training may continue later
+                for group in self.optimizer_.param_groups:
+                    group["lr"] = group.pop("initial_lr")
+        if average is not None:
+            average.swap()
+        self.notify("on_train_end", X=rows, y=None)
+        self._drop_batch_history()
+        self.module_.eval()
+        return self._stop
+
+    def _make_schedule(self):
+        n_epochs_so_far = len(self.history)
+        return LambdaLR(self.optimizer_, lambda epoch: inverse_scaling(n_epochs_so_far + epoch))
+
+    def member_tensors(self, member: int) -> list[torch.Tensor]:
+        """Views of all values that training changes in one member, of the module and the head."""
+        return [*self.module_.core.member_tensors(member), *self.criterion_.member_tensors(member)]
+
+    def keep_members(self, members: slice) -> None:
+        """Drop all other members of the module, and what the optimizer knows about them."""
+        for parameter in [*self.module_.parameters(), *self.criterion_.parameters()]:
+            state, n_members = self.optimizer_.state.get(parameter, {}), len(parameter)
+            parameter.data = parameter.data[members].clone()
+            parameter.grad = None
+            for name, value in state.items():
+                # Also factors of a moment, as Adafactor has them; a count of steps has no axes.
+                if torch.is_tensor(value) and value.ndim and len(value) == n_members:
+                    state[name] = value[members].clone()
+
+    def record_best(self, name: str) -> None:
+        """Record, as skorch's own scoring does, whether the last value is the lowest so far."""
+        values = self.history[:, name]
+        self.history.record(name + "_best", values[-1] <= min(values))
+
+    # Methods that skorch calls
+
+    def get_dataset(self, X, y=None):
+        return X
+
+    def get_iterator(self, dataset, training=False):
+        return self._batches
+
+    def train_step_single(self, batch, **fit_params):
+        self._set_training(True)
+        loss, outputs = self._step(self.module_, self.criterion_, batch)
+        return {"loss": loss, "y_pred": outputs}
+
+    def _set_training(self, training=True):
+        # Walking through all submodules costs a twentieth of a step: only when the mode changes.
+        if self.module_.training != training or self.criterion_.training != training:
+            super()._set_training(training)
+
+    def notify(self, method_name, **cb_kwargs):
+        if method_name != "on_epoch_end":
+            super().notify(method_name, **cb_kwargs)
+            return
+        self.on_epoch_end(self, **cb_kwargs)
+        for _, callback in self.callbacks_:
+            try:
+                callback.on_epoch_end(self, **cb_kwargs)
+            except KeyboardInterrupt:
+                # skorch's EarlyStopping asks for the end this way; elsewhere it is a Ctrl-C.
+                if not isinstance(callback, EarlyStopping):
+                    raise
+                self._stop = True
+        if self._stop:
+            raise _StopTraining
+
+    def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
+        if iterator is None:
+            return
+        if self.callbacks_:
+            super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
+            losses = torch.tensor(self.history[-1, "batches", :, prefix + "_loss"])
+        else:
+            # Without callbacks nobody reads records of mini-batches, a fifth of the time.
+            losses = torch.stack([step_fn(batch)["loss"].detach() for batch in iterator])
+        loss = float(losses.mean()) / self.module_.core.n_members
+        self.history.record(prefix + "_loss", loss)
+        self.record_best(prefix + "_loss")
+
+    def on_epoch_begin(self, net, dataset_train=None, dataset_valid=None, **kwargs):
+        self._drop_batch_history()
+        super().on_epoch_begin(net, dataset_train, dataset_valid, **kwargs)
+
+    def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
+        loss = self.history[-1, "train_loss"]
+        if not math.isfinite(loss):
+            raise ValueError(
+                f"Training diverged: the loss is {loss} in epoch {len(self.history)}, with "
+                f"learning_rate_init={self.lr}. Lower learning_rate_init, or look for extreme "
+                "values in X, y or sample_weight."
+            )
+        if self._average is not None:
+            self._average.update()
+        if self._schedule is not None:
+            self._schedule.step()
+        if self._monitor is not None:
+            averaged = (
+                contextlib.nullcontext() if self._average is None else self._average.in_place()
+            )
+            with averaged:
+                self._stop = self._monitor(self)
+        if self._progress is not None:
+            self._progress.set_postfix(loss=f"{loss:.4g}", refresh=False)
+            self._progress.update()
+
+    def _drop_batch_history(self):
+        if len(self.history):
+            self.history[-1]["batches"] = []
+
+
+def make_net(network: Network, head: Head, settings: TrainingSettings, n_rows: int) -> StackedNet:
+    """Make a net that is ready to train: fused Adam unless `net_params` names an optimizer."""
+    batch_size = resolve_batch_size(settings.batch_size, n_rows)
+    params = {
+        "optimizer": torch.optim.Adam,
+        "optimizer__fused": True,
+        "lr": settings.learning_rate_init,
+        "max_epochs": settings.max_iter,
+        "batch_size": batch_size,
+        "device": settings.device,
+        "verbose": 0,
+    }
+    if settings.alpha > 0:
+        # As in MLPRegressor the penalty is alpha / 2 per mini-batch, on weights, not on biases.
+        params["optimizer__weight_decay"] = settings.alpha / batch_size
+        params["optimizer__param_groups"] = [
+            (pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*noise", "*frequencies")
+        ]
+    if "optimizer" in settings.net_params:
+        del params["optimizer__fused"]  # not every optimizer has it
+    _check_net_params(settings)
+    # skorch keeps the callbacks that it gets, and they keep state: copies, not the user's.
+    params.update(copy.deepcopy(settings.net_params))
+    try:
+        return StackedNet(network, head, **params).initialize()
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"skorch or the optimizer refuses net_params={settings.net_params!r} with alpha="
+            f"{settings.alpha} (which sets the optimizer's weight_decay if it is not zero): "
+            f"{error}"
+        ) from error
+
+
+def _check_net_params(settings: TrainingSettings) -> None:
+    """Raise an error if `net_params` sets what other parameters set."""
+    taken = {
+        name: _RESERVED[name.partition("__")[0]]
+        for name in sorted(settings.net_params)
+        if name in _RESERVED or name.startswith("iterator_train__")
+    }
+    if taken:
+        raise ValueError(
+            f"net_params must not hold {', '.join(taken)}: "
+            + " ".join(f"{name!r} is {reason}." for name, reason in taken.items())
+        )
+    callbacks = settings.net_params.get("callbacks") or []
+    if not isinstance(callbacks, list | tuple):
+        return  # skorch's words for "none"
+    bare = [callback[-1] if isinstance(callback, tuple) else callback for callback in callbacks]
+    has_schedule = any(c is LRScheduler or isinstance(c, LRScheduler) for c in bare)
+    if has_schedule and settings.learning_rate != "constant":
+        raise ValueError(
+            "net_params holds a schedule of the step size, and so does learning_rate="
+            f"{settings.learning_rate!r}. Set learning_rate='constant' to use your schedule alone."
+        )
+
+
+def update_net(net: StackedNet, settings: TrainingSettings, n_rows: int) -> None:
+    """Give a net that continues the current batch size and, if it changed, step size."""
+    net.batch_size = resolve_batch_size(settings.batch_size, n_rows)
+    if "lr" not in settings.net_params and net.lr != settings.learning_rate_init:
+        net.set_params(lr=settings.learning_rate_init)  # also changes the optimizer

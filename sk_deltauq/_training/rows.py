@@ -1,0 +1,230 @@
+"""Training rows in memory: folds to hold out, rows of each member, and mini-batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from sk_deltauq._host import Stream, numpy_rng, torch_generators
+from sk_deltauq._training.settings import FitData, TrainingSettings
+
+# With fewer held-out rows the score means nothing.
+_MIN_HELD_OUT = 5
+# With fewer rows per fold the score is noisy enough to make larger folds worth it, up to a quarter
+# of the rows. On five UCI sets cut down to 25 to 180 rows this was better than a tenth, and both
+# were far better than training on all rows to the end, because variances overfit.
+_WANTED_HELD_OUT, _FEWEST_FOLDS = 20, 4
+
+# Rows are gathered for many mini-batches at a time, in one call instead of one per batch. Not for
+# a whole epoch, which would hold a second and a third copy of a large training set.
+_GATHER_ELEMENTS = 2**20
+
+
+def count_folds(
+    early_stopping,
+    n_samples: int,
+    n_members: int,
+    validation_fraction: float,
+    *,
+    n_classes: int = 0,
+    partial: bool = False,
+) -> int:
+    """Return the number of folds, of which each member holds out one; 0 for no hold-out.
+
+    One row of each class belongs to no fold, see `assign_folds`. `partial_fit` has no folds.
+
+    Raises
+    ------
+    ValueError
+        If `early_stopping` is True in `partial_fit`, or with fewer rows than folds.
+    """
+    if partial and early_stopping not in (False, "auto"):
+        raise ValueError(
+            "partial_fit does not support early_stopping=True: one call has no later epochs "
+            "to compare with. Use early_stopping='auto' or False."
+        )
+    if partial or not early_stopping:
+        return 0
+    n_rows = n_samples - n_classes
+    n_folds = math.ceil(1 / validation_fraction - 1e-9)
+    if early_stopping == "auto":
+        n_folds = min(n_folds, max(n_rows // _WANTED_HELD_OUT, _FEWEST_FOLDS))
+        n_folds = max(n_folds, n_members)
+        return n_folds if n_rows // n_folds >= _MIN_HELD_OUT else 0
+    n_folds = max(n_folds, n_members)
+    if n_rows < n_folds:
+        besides = " (and one more row of each class)" if n_classes else ""
+        members = f"n_members={n_members} and " if n_members > 1 else ""
+        raise ValueError(
+            f"early_stopping=True needs at least one row for each of {n_folds} folds{besides} "
+            f"with {members}validation_fraction={validation_fraction}, got n_samples={n_samples}. "
+            "Raise validation_fraction, or use early_stopping='auto' or False."
+        )
+    return n_folds
+
+
+def assign_folds(rng: np.random.Generator, n_rows: int, n_folds: int, n_members: int, labels=None):
+    """Assign a different hold-out fold to each member.
+
+    The rows are shuffled, sorted by label if there are labels, and assigned in turn, so the folds
+    are stratified. One row of each label belongs to no fold: every member trains on every class.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    n_rows, n_folds, n_members : int
+        The first `n_members` of `n_folds` folds are held out.
+    labels : ndarray of shape (n_rows,), optional
+        Class of each row.
+
+    Returns
+    -------
+    train, held_out : ndarray of shape (n_members, n_train), (n_members, n_held_out)
+        Row numbers, equally many for all members.
+    """
+    order = rng.permutation(n_rows)
+    if labels is not None:
+        order = order[np.argsort(labels[order], kind="stable")]
+        _, first = np.unique(labels[order], return_index=True)
+        order = np.delete(order, first)
+    size = len(order) // n_folds
+    held_out = np.stack([np.sort(order[m::n_folds][:size]) for m in range(n_members)])
+    everyone = np.arange(n_rows)
+    train = np.stack([np.setdiff1d(everyone, fold, assume_unique=True) for fold in held_out])
+    return train, held_out
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Scaled training rows, and the rows of each network of a stack.
+
+    Attributes
+    ----------
+    x, y, weights : torch.Tensor
+        Float32, `(row, feature)`, `(row, target)` and `(row,)`, on the training device; weights
+        are positive with mean one.
+    train, held_out : torch.Tensor
+        Row numbers, `(member, row)`. All members have equally many; `held_out` has no columns
+        without early stopping.
+    generators : list of torch.Generator
+        One per member, for the order of the rows and for what a method draws per sample.
+    """
+
+    x: torch.Tensor
+    y: torch.Tensor
+    weights: torch.Tensor
+    train: torch.Tensor
+    held_out: torch.Tensor
+    generators: list[torch.Generator]
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def pick(self, places) -> torch.Tensor:
+        """Row numbers `(member, sample)` at these places of each member's training rows."""
+        return torch.stack([t[p] for t, p in zip(self.train, places, strict=True)])
+
+    def draw_permutations(self) -> list[torch.Tensor]:
+        """Draw one permutation of the training rows per member."""
+        n_rows, device = self.train.shape[1], self.train.device
+        return [
+            torch.randperm(n_rows, generator=g, device="cpu").to(device) for g in self.generators
+        ]
+
+
+def assign_rows(
+    data: FitData, settings: TrainingSettings, members: Sequence[int], call: int
+) -> TrainingRows:
+    """Put the rows on the device, and assign them to the networks of the stack.
+
+    `call` gives each call another order of the rows; the hold-out folds stay the same.
+    """
+    seed, device, n_rows = settings.seed, settings.device, len(data.x)
+    if settings.n_folds:
+        rng = numpy_rng(seed, Stream.FOLDS)
+        train, held_out = assign_folds(
+            rng, n_rows, settings.n_folds, settings.n_members, data.labels
+        )
+    else:
+        train = np.tile(np.arange(n_rows), (settings.n_members, 1))
+        held_out = np.empty((settings.n_members, 0), dtype=np.int64)
+    return TrainingRows(
+        x=data.x.to(device),
+        y=data.y.to(device),
+        weights=(data.weights / data.weights.mean()).to(device),
+        train=torch.from_numpy(train[list(members)]).to(device),
+        held_out=torch.from_numpy(held_out[list(members)]).to(device),
+        generators=torch_generators(seed, Stream.BATCHES, members, call),
+    )
+
+
+def resolve_batch_size(batch_size: int | str, n_rows: int) -> int:
+    """Return the rows per mini-batch; "auto" is the power of two nearest sqrt(n), 32 to 1024.
+
+    Small sets need many noisy steps. Large sets have enough steps, and their number is the cost.
+    """
+    if batch_size == "auto":
+        batch_size = min(max(2 ** round(math.log2(math.sqrt(n_rows))), 32), 1024)
+    return min(int(batch_size), n_rows)
+
+
+# Takes the bounds of consecutive mini-batches, `[(first, last), ...]`, and returns further inputs
+# of their samples, each `(member, feature, sample)`.
+ExtraInputs = Callable[[list[tuple[int, int]]], tuple[torch.Tensor, ...]]
+
+
+class Batches:
+    """The mini-batches of one epoch per pass: `(inputs, (y, weights))`, samples last.
+
+    An epoch is cut into mini-batches of equal size, up to one row, of at most `batch_size` rows:
+    a last batch of a few rows would take an equally large step on far noisier gradients.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+    batch_size : int
+    draw_epoch : callable, optional
+        Called at the start of each epoch; returns the `ExtraInputs` of its samples. It must draw
+        the numbers of a sample from the generator of the member alone, so that a member meets
+        the same numbers alone and in a stack.
+    extra_width : int
+        Number of extra floats per sample.
+    """
+
+    def __init__(
+        self,
+        rows: TrainingRows,
+        batch_size: int,
+        draw_epoch: Callable[[], ExtraInputs] | None = None,
+        extra_width: int = 0,
+    ):
+        self._rows, self._draw_epoch = rows, draw_epoch
+        n_members, n_rows = rows.train.shape
+        n_batches = -(-n_rows // batch_size)
+        bounds = np.linspace(0, n_rows, n_batches + 1).round().astype(int)
+        self._bounds = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+        width = rows.x.shape[1] + extra_width + rows.y.shape[1]
+        self._batches_per_gather = max(1, _GATHER_ELEMENTS // (n_members * batch_size * width))
+
+    def __iter__(self):
+        rows, bounds = self._rows, self._bounds
+        order = rows.pick(rows.draw_permutations())
+        extra_inputs = self._draw_epoch() if self._draw_epoch else None
+        for i in range(0, len(bounds), self._batches_per_gather):
+            block = bounds[i : i + self._batches_per_gather]
+            start = block[0][0]
+            index = order[:, start : block[-1][1]]
+            # (member, sample, feature) to (member, feature, sample): views, no copy
+            x, y = (table[index].transpose(1, 2) for table in (rows.x, rows.y))
+            inputs = (x, *extra_inputs(block)) if extra_inputs else (x,)
+            weights = rows.weights[index]
+            for first, last in block:
+                part = slice(first - start, last - start)
+                yield (
+                    tuple(tensor[..., part] for tensor in inputs),
+                    (y[..., part], weights[..., part]),
+                )
