@@ -31,7 +31,7 @@ class DeltaUQRegressor(NetworkRegressor):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_anchors : int, default=20
-        Number of training rows kept as anchors for prediction (all of them if there are fewer).
+        Number of training rows used as anchors in prediction; all rows if there are fewer.
     n_members : int, default=1
         Number of networks, trained as one stacked module. With early stopping, each holds out a
         different fold (cross-fitting). Predictions average over all pairs of network and anchor.

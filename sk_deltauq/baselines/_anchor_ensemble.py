@@ -135,8 +135,9 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     Notes
     -----
     The shift is part of the network, in training and prediction. It acts on the standardised
-    features, before an embedding. Without an embedding, the bias of the first layer can absorb the
-    shift, so all members can represent the same functions and differ only in their training paths.
+    features, before an embedding. Without an embedding, the bias of the first layer can compensate
+    for the shift. All members can then represent the same functions, but they start from different
+    functions and train differently.
 
     In the paper the members differ only in their anchors. Here they also differ in the order of
     the rows and in the held-out rows. With `early_stopping=False` all members train on all rows.

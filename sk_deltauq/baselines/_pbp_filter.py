@@ -34,12 +34,14 @@ class Precision:
         return self.rate / (self.shape - 1)
 
     def absorb(self, mean: float, var: float, y: float, weight: float):
-        """Update the distribution with an observation of a normal variable.
+        """Update the distribution with one observation.
+
+        The observation is normal with this precision. Its mean is uncertain and normal too.
 
         Parameters
         ----------
         mean, var : float
-            Moments of the mean of the observation, which is normal too.
+            Mean and variance of the uncertain mean.
         y : float
             The observation.
         weight : float
@@ -69,10 +71,12 @@ class Precision:
         var_2 = var + scaled / (shape + 1)
         ratio_1 = math.sqrt(var_0 / var_1) * math.exp(half_square * (1 / var_0 - 1 / var_1))
         ratio_2 = math.sqrt(var_1 / var_2) * math.exp(half_square * (1 / var_1 - 1 / var_2))
-        if ratio_1 > 0:  # both underflow to zero for an extreme y, which is ignored here
+        if (
+            ratio_1 > 0
+        ):  # both underflow to zero for an extreme y, and the distribution stays unchanged
             new_shape_inverse = ratio_2 / ratio_1 * (shape + 1) / shape - 1
             new_rate_inverse = (ratio_2 * (shape + 1) - ratio_1 * shape) / rate
-            # The variance must exist (shape > 1), even after a next y with a weight near zero.
+            # The variance needs shape > 1, and the weight of the next y lowers it by up to 0.5.
             if 0 < new_shape_inverse < 1 / 1.5 and 0 < new_rate_inverse < math.inf:
                 self.shape, self.rate = 1 / new_shape_inverse, 1 / new_rate_inverse
         d_mean = residual / var_0

@@ -15,7 +15,7 @@ from sk_deltauq.baselines._pbp_filter import Precision
 # Prior shape and rate of both Gamma distributions, as in the paper.
 _SHAPE = _RATE = 6.0
 
-# A weight with a larger variance has hardly any data, so its prior factor is not refined.
+# A larger variance means that the data hardly inform the weight: keep its prior factor.
 _LARGEST_VARIANCE = 1e6
 
 

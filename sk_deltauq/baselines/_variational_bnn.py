@@ -15,7 +15,7 @@ from sk_deltauq._sklearn import Interval
 
 @dataclass(eq=False, repr=False)
 class VariationalBNNRegressor(NetworkRegressor):
-    """Bayes by Backprop: one network with normal posterior weights, averaged over draws.
+    """Bayes by Backprop: one network with a normal posterior for each weight, averaged over draws.
 
     Each weight has a normal prior and an independent normal posterior. The loss is the expected
     negative log-likelihood plus the Kullback-Leibler divergence of the posterior from the prior
@@ -204,7 +204,7 @@ class VariationalBNNRegressor(NetworkRegressor):
 
 @dataclass(eq=False, repr=False)
 class VariationalBNNClassifier(NetworkClassifier):
-    """Bayes by Backprop: one network with normal posterior weights, averaged over draws.
+    """Bayes by Backprop: one network with a normal posterior for each weight, averaged over draws.
 
     Each weight has a normal prior and an independent normal posterior. The loss is the expected
     negative log-likelihood plus the Kullback-Leibler divergence of the posterior from the prior

@@ -17,7 +17,7 @@ def check_components(name, values, ndims):
 
 
 def freeze_array(name, values, ndims):
-    """Check that values are finite; return a read-only float64 array, shared if possible."""
+    """Convert to a finite, read-only float64 array. An array of this kind is not copied."""
     array = as_real(name, values)
     if array.ndim not in ndims:
         allowed = " or ".join(map(str, ndims))
@@ -53,7 +53,7 @@ def log_mean_exp(values):
 
 
 def make_row_index(rows, n_samples):
-    """Convert an index to one that keeps the row axis; a slice stays a slice and avoids a copy."""
+    """Convert an index so that the row axis is kept. Slices are returned, to avoid copies."""
     if isinstance(rows, slice):
         return rows
     rows = np.atleast_1d(np.arange(n_samples)[rows])

@@ -35,8 +35,8 @@ class CategoricalMixture:
     Notes
     -----
     The predicted probabilities are the mean of the components' probabilities. Entropies are in
-    nats, and ``entropy = expected_entropy + mutual_information``: the total uncertainty is the sum
-    of aleatoric and epistemic uncertainty.
+    nats. The total uncertainty, `entropy`, is the sum of the aleatoric part, `expected_entropy`,
+    and the epistemic part, `mutual_information`. `epistemic` measures the spread of the logits.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class CategoricalMixture:
 
     @property
     def mutual_information(self):
-        """Mutual information of class and component in nats (epistemic), (n_samples,)."""
+        """Mutual information of class and component in nats, (n_samples,)."""
         return np.maximum(self.entropy - self.expected_entropy, 0)
 
     @property

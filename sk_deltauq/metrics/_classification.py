@@ -20,8 +20,8 @@ def expected_calibration_error(y_true, y_proba, *, n_bins=15, labels=None, sampl
     n_bins : int, default=15
         Number of bins on [0, 1].
     labels : array-like of shape (n_classes,), default=None
-        Label of each column, ``estimator.classes_``. None uses the sorted labels in `y_true`, if
-        there is one for each column.
+        Label of each column, ``estimator.classes_``. None uses the sorted labels in `y_true`,
+        which must contain every class.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
@@ -59,8 +59,8 @@ def brier_score(y_true, y_proba, *, labels=None, sample_weight=None):
     y_proba : array-like of shape (n_samples, n_classes)
         Predicted probabilities, ``predict_proba(X)``.
     labels : array-like of shape (n_classes,), default=None
-        Label of each column, ``estimator.classes_``. None uses the sorted labels in `y_true`, if
-        there is one for each column.
+        Label of each column, ``estimator.classes_``. None uses the sorted labels in `y_true`,
+        which must contain every class.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 

@@ -59,7 +59,7 @@ def nll(y_true, dist, *, labels=None, sample_weight=None):
         Predictions, ``predict_dist(X)``.
     labels : array-like of shape (n_classes,), default=None
         For classes, the label of each column of `dist`, ``estimator.classes_``. None uses the
-        sorted labels in `y_true`, if there is one for each column.
+        sorted labels in `y_true`, which must contain every class.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
