@@ -53,7 +53,7 @@ def log_mean_exp(values):
 
 
 def make_row_index(rows, n_samples):
-    """Convert an index so that the row axis is kept. Slices are returned, to avoid copies."""
+    """Convert an index so that the row axis is kept. Slices stay slices, to avoid copies."""
     if isinstance(rows, slice):
         return rows
     rows = np.atleast_1d(np.arange(n_samples)[rows])
