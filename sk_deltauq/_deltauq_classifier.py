@@ -36,18 +36,17 @@ class DeltaUQClassifier(NetworkClassifier):
         Number of networks, trained as one stacked module. With early stopping, each holds out a
         different fold (cross-fitting). Predictions average over all pairs of network and anchor.
     class_weight : dict or "balanced", default=None
-        Weights of the classes, `{label: weight}`. "balanced" weights classes inversely to their
-        frequencies. None weights all rows equally.
+        Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     temper : bool, default=False
         Whether to multiply the logits of each row by `1 - s`, where `s` is the epistemic
         uncertainty of the row, scaled to [0, 1) by its range on held-out rows. The paper
         (section 4b) takes the range of the test batch, so its prediction for a row depends on the
         other rows. Requires early stopping.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Extra features: sines and cosines of each feature at three fixed frequencies ("sinusoidal")
-        or at learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for the first
-        and every other member, and None for the rest. "auto" is "alternating" for a regressor with
-        at least 25 rows per feature, and None otherwise.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for members 0, 2, 4,
+        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
+        per feature, else None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"

@@ -36,9 +36,8 @@ class AnchorEnsembleRegressor(NetworkRegressor):
         and is one component of a prediction. With early stopping, each holds out a different fold
         (cross-fitting). With fewer rows than members, some share an anchor.
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
-        Noise model: one variance for each row, one variance for each output, or none. None fits
-        the squared error and predicts only epistemic uncertainty, as for a deterministic
-        simulator.
+        Noise variance: one per row, one per output, or none. None fits the squared error and
+        predicts only epistemic uncertainty, as for a deterministic simulator.
     nll_beta : float, default=0.5
         Exponent of the beta-NLL loss [2]_: each row's loss is weighted by its predicted
         variance to this power, between 0 (plain likelihood) and 1 (the mean is fitted as by the
@@ -48,10 +47,10 @@ class AnchorEnsembleRegressor(NetworkRegressor):
         factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows. Ignored
         without early stopping or with `noise=None`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Extra features: sines and cosines of each feature at three fixed frequencies ("sinusoidal")
-        or at learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for the first
-        and every other member, and None for the rest. "auto" is "alternating" for a regressor with
-        at least 25 rows per feature, and None otherwise.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for members 0, 2, 4,
+        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
+        per feature, else None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -219,13 +218,12 @@ class AnchorEnsembleClassifier(NetworkClassifier):
         and is one component of a prediction. With early stopping, each holds out a different fold
         (cross-fitting). With fewer rows than members, some share an anchor.
     class_weight : dict or "balanced", default=None
-        Weights of the classes, `{label: weight}`. "balanced" weights classes inversely to their
-        frequencies. None weights all rows equally.
+        Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Extra features: sines and cosines of each feature at three fixed frequencies ("sinusoidal")
-        or at learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for the first
-        and every other member, and None for the rest. "auto" is "alternating" for a regressor with
-        at least 25 rows per feature, and None otherwise.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for members 0, 2, 4,
+        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
+        per feature, else None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"

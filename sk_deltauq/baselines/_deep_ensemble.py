@@ -33,13 +33,12 @@ class DeepEnsembleRegressor(NetworkRegressor):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks, trained as one stacked module. Each has its own initial weights and row
-        order and is one component of a prediction. With early stopping, each holds out a different
-        fold (cross-fitting).
+        Number of networks (components), trained as one stacked module, each with its own initial
+        weights and row order. With early stopping, each holds out a different fold
+        (cross-fitting).
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
-        Noise model: one variance for each row, one variance for each output, or none. None fits
-        the squared error and predicts only epistemic uncertainty, as for a deterministic
-        simulator.
+        Noise variance: one per row, one per output, or none. None fits the squared error and
+        predicts only epistemic uncertainty, as for a deterministic simulator.
     nll_beta : float, default=0.5
         Exponent of the beta-NLL loss [2]_: each row's loss is weighted by its predicted
         variance to this power, between 0 (plain likelihood) and 1 (the mean is fitted as by the
@@ -54,10 +53,10 @@ class DeepEnsembleRegressor(NetworkRegressor):
         direction that raises the loss (fast gradient sign). This smooths the predictive
         distribution around the training rows and doubles the training time. 0 turns it off.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Extra features: sines and cosines of each feature at three fixed frequencies ("sinusoidal")
-        or at learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for the first
-        and every other member, and None for the rest. "auto" is "alternating" for a regressor with
-        at least 25 rows per feature, and None otherwise.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for members 0, 2, 4,
+        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
+        per feature, else None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -214,22 +213,21 @@ class DeepEnsembleClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks, trained as one stacked module. Each has its own initial weights and row
-        order and is one component of a prediction. With early stopping, each holds out a different
-        fold (cross-fitting).
+        Number of networks (components), trained as one stacked module, each with its own initial
+        weights and row order. With early stopping, each holds out a different fold
+        (cross-fitting).
     class_weight : dict or "balanced", default=None
-        Weights of the classes, `{label: weight}`. "balanced" weights classes inversely to their
-        frequencies. None weights all rows equally.
+        Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     adversarial_epsilon : float, default=0.0
         Step of adversarial training, as a fraction of each feature's range over the training rows
         (0.01 in the paper). Each sample is also trained on after a shift by this step in the
         direction that raises the loss (fast gradient sign). This smooths the predictive
         distribution around the training rows and doubles the training time. 0 turns it off.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Extra features: sines and cosines of each feature at three fixed frequencies ("sinusoidal")
-        or at learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for the first
-        and every other member, and None for the rest. "auto" is "alternating" for a regressor with
-        at least 25 rows per feature, and None otherwise.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for members 0, 2, 4,
+        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
+        per feature, else None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"

@@ -45,8 +45,7 @@ class PBPRegressor(BaseRegressor):
     Parameters
     ----------
     hidden_layer_sizes : int or array-like of int, default=(50,)
-        Number of units in each hidden layer, with rectified linear activation. `()` is a linear
-        model.
+        Number of rectified linear units in each hidden layer. `()` is a linear model.
     max_iter : int, default=40
         Maximum number of passes over the training rows. Training does not converge: each pass
         counts the rows again as new data, so the variances of the weights keep falling.

@@ -43,18 +43,17 @@ class VariationalBNNRegressor(NetworkRegressor):
         Number of networks, trained as one stacked module. With early stopping, each holds out a
         different fold (cross-fitting). Predictions average over all pairs of network and draw.
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
-        Noise model: one variance for each row, one variance for each output, or none. None fits
-        the squared error and predicts only epistemic uncertainty, as for a deterministic
-        simulator.
+        Noise variance: one per row, one per output, or none. None fits the squared error and
+        predicts only epistemic uncertainty, as for a deterministic simulator.
     calibrate : bool, default=True
         Whether to rescale the standard deviations to match the errors on held-out rows, by one
         factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows. Ignored
         without early stopping or with `noise=None`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Extra features: sines and cosines of each feature at three fixed frequencies ("sinusoidal")
-        or at learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for the first
-        and every other member, and None for the rest. "auto" is "alternating" for a regressor with
-        at least 25 rows per feature, and None otherwise.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for members 0, 2, 4,
+        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
+        per feature, else None.
     batch_size : int or "auto", default="auto"
         Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
         root of the number of rows, between 32 and 1024.
@@ -231,13 +230,12 @@ class VariationalBNNClassifier(NetworkClassifier):
         Number of networks, trained as one stacked module. With early stopping, each holds out a
         different fold (cross-fitting). Predictions average over all pairs of network and draw.
     class_weight : dict or "balanced", default=None
-        Weights of the classes, `{label: weight}`. "balanced" weights classes inversely to their
-        frequencies. None weights all rows equally.
+        Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Extra features: sines and cosines of each feature at three fixed frequencies ("sinusoidal")
-        or at learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for the first
-        and every other member, and None for the rest. "auto" is "alternating" for a regressor with
-        at least 25 rows per feature, and None otherwise.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for members 0, 2, 4,
+        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
+        per feature, else None.
     batch_size : int or "auto", default="auto"
         Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
         root of the number of rows, between 32 and 1024.
