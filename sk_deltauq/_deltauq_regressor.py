@@ -53,9 +53,9 @@ class DeltaUQRegressor(NetworkRegressor):
         The added variance is epistemic. 0 turns the inflation off, as in the paper.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for members 0, 2, 4,
-        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
-        per feature, else None.
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"

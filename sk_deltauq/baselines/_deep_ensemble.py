@@ -33,9 +33,8 @@ class DeepEnsembleRegressor(NetworkRegressor):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks (components), trained as one stacked module, each with its own initial
-        weights and row order. With early stopping, each holds out a different fold
-        (cross-fitting).
+        Number of networks (components), trained as one stacked module. Each has its own initial
+        weights, row order and, with early stopping, held-out fold (cross-fitting).
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
         Noise variance: one per row, one per output, or none. None fits the squared error and
         predicts only epistemic uncertainty, as for a deterministic simulator.
@@ -54,9 +53,9 @@ class DeepEnsembleRegressor(NetworkRegressor):
         distribution around the training rows and doubles the training time. 0 turns it off.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for members 0, 2, 4,
-        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
-        per feature, else None.
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -213,9 +212,8 @@ class DeepEnsembleClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks (components), trained as one stacked module, each with its own initial
-        weights and row order. With early stopping, each holds out a different fold
-        (cross-fitting).
+        Number of networks (components), trained as one stacked module. Each has its own initial
+        weights, row order and, with early stopping, held-out fold (cross-fitting).
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     adversarial_epsilon : float, default=0.0
@@ -225,9 +223,9 @@ class DeepEnsembleClassifier(NetworkClassifier):
         distribution around the training rows and doubles the training time. 0 turns it off.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for members 0, 2, 4,
-        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
-        per feature, else None.
+        learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"

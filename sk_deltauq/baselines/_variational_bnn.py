@@ -51,9 +51,9 @@ class VariationalBNNRegressor(NetworkRegressor):
         without early stopping or with `noise=None`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for members 0, 2, 4,
-        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
-        per feature, else None.
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     batch_size : int or "auto", default="auto"
         Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
         root of the number of rows, between 32 and 1024.
@@ -233,9 +233,9 @@ class VariationalBNNClassifier(NetworkClassifier):
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for members 0, 2, 4,
-        ... and None for the others. "auto" is "alternating" for a regressor with 25 or more rows
-        per feature, else None.
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     batch_size : int or "auto", default="auto"
         Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
         root of the number of rows, between 32 and 1024.
