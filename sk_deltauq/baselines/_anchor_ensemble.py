@@ -207,7 +207,7 @@ class AnchorEnsembleRegressor(NetworkRegressor):
         **MODULE_CONSTRAINT,
     }
 
-    def _method(self):
+    def _method(self, plan):
         return Shifted(self.module)
 
 
@@ -383,5 +383,5 @@ class AnchorEnsembleClassifier(NetworkClassifier):
         **MODULE_CONSTRAINT,
     }
 
-    def _method(self):
+    def _method(self, plan):
         return Shifted(self.module)
