@@ -43,6 +43,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "sk_deltauq"
 html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
 html_show_sourcelink = False
+html_sidebars = {"**": []}  # all pages are on one level, so a section has no pages to list
 
 
 def skip_members_of_scikit_learn(app, what, name, member, skip, options):
