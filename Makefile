@@ -22,10 +22,10 @@ install:
 	$(PYTHON) -m pip install -c constraints.txt -e ".[dev]"
 
 check:
-	@$(PYTHON) tools/run_stages.py $(filter-out $(SKIP),$(STAGES))
+	@MAKE="$(MAKE)" $(PYTHON) tools/run_stages.py $(filter-out $(SKIP),$(STAGES))
 
 check-long:
-	@$(PYTHON) tools/run_stages.py $(filter-out $(SKIP),$(LONG_STAGES))
+	@MAKE="$(MAKE)" $(PYTHON) tools/run_stages.py $(filter-out $(SKIP),$(LONG_STAGES))
 
 format:
 	$(PYTHON) -m ruff check --fix
