@@ -27,13 +27,13 @@ templates_path = ["_templates"]
 default_role = "code"  # single backticks, as in the docstrings
 
 autosummary_generate = True
-numpydoc_show_class_members = False  # the template of the class page lists them
+numpydoc_show_class_members = False  # _templates/autosummary/class.rst lists them
 
-# References to our own names are all checked; those to other packages need a network to resolve.
+# Check all references to our own names. References to other packages need a network connection.
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(sklearn|skorch|torch|numpy)\..*")]
 
-# Figures are drawn while the documentation is built, so that they show what the code does.
+# The build draws the figures, so that they always show what the code does.
 plot_include_source = False
 plot_html_show_source_link = False
 plot_html_show_formats = False
@@ -43,12 +43,13 @@ html_theme = "pydata_sphinx_theme"
 html_title = "sk_deltauq"
 html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
 html_show_sourcelink = False
+html_sidebars = {"**": []}  # all pages are on one level, so a section has no pages to list
 
 
 def skip_members_of_scikit_learn(app, what, name, member, skip, options):
-    """Leave `get_params` and its like to scikit-learn's own documentation."""
+    """Skip `get_params` and similar methods: scikit-learn documents them."""
     from_sklearn = (getattr(member, "__module__", None) or "").startswith("sklearn.")
-    return True if from_sklearn else None  # None: as autodoc would
+    return True if from_sklearn else None  # None: autodoc decides
 
 
 class BenchmarkTable(SphinxDirective):

@@ -187,5 +187,5 @@ class DeltaUQClassifier(NetworkClassifier):
         "temper": ["boolean"],
     }
 
-    def _method(self):
+    def _method(self, plan):
         return Anchored(self.n_anchors, self.module)

@@ -205,5 +205,5 @@ class DeltaUQRegressor(NetworkRegressor):
         "widening": [Interval(Real, 0, None, closed="left")],
     }
 
-    def _method(self):
+    def _method(self, plan):
         return Anchored(self.n_anchors, self.module, inflation=self.widening)

@@ -1,8 +1,8 @@
-"""What the package borrows from the host program: random numbers, threads, gradient mode.
+"""What the package shares with the host program: random numbers and threads.
 
 Every random draw comes from a stream of its own. Each purpose (initial weights, mini-batches,
 anchors, folds) and each member has its own generator, so a member trained inside a stack meets
-the same numbers as a member trained alone. Global settings are given back after use.
+the same numbers as a member trained alone. The number of threads is restored after use.
 """
 
 from __future__ import annotations
@@ -78,13 +78,6 @@ def torch_seeded(seed: int, device: str = "cpu"):
         if on_cuda:
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(seed)
-        yield
-
-
-@contextlib.contextmanager
-def gradients_enabled():
-    """Enable gradients in this block, in any mode of the caller."""
-    with torch.inference_mode(False), torch.enable_grad():
         yield
 
 

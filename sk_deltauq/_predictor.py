@@ -18,7 +18,6 @@ from torch import nn
 from sk_deltauq._host import map_in_threads, one_thread
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import Network
-from sk_deltauq._novelty import Landmarks
 from sk_deltauq._validation import FAR, scale_to_tensor
 
 # Floats in the widest layer of one chunk: few enough for the cache of a core, many enough that the
@@ -62,10 +61,9 @@ class Predictor:
         Delta-UQ paper, 0 for the variance of the mixture.
     std_factor : ndarray of shape (1,) or (n_outputs,)
         Factor of the spread and the standard deviations of the components.
-    landmarks : Landmarks or None
-    inflation : float
-        The total standard deviation is multiplied by `1 + inflation * landmarks.excess(x)`. The
-        noise stays as it is: the increase is epistemic.
+    inflation : nn.Module or None
+        Maps scaled rows to the factor of the total standard deviation, `(row,)`. The noise stays
+        as it is: the increase is epistemic.
     """
 
     module: nn.Module
@@ -76,8 +74,7 @@ class Predictor:
     y_scaler: StandardScaler | None = None
     ddof: int = 1
     std_factor: np.ndarray = field(default_factory=lambda: np.ones(1))
-    landmarks: Landmarks | None = None
-    inflation: float = 0.0
+    inflation: nn.Module | None = None
 
     def components(self, X: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Map rows to calibrated components, in the units of the user.
@@ -103,31 +100,24 @@ class Predictor:
         scale, offset = (_on(X, v) for v in (self.y_scaler.scale_, self.y_scaler.mean_))
         return means * scale + offset, stds * scale
 
-    def inflate(self, x: torch.Tensor) -> torch.Tensor | None:
-        """Return the factor of the total standard deviation `(row,)`, or None for no inflation."""
-        if self.landmarks is None or not self.inflation:
-            return None
-        return 1 + self.inflation * self.landmarks.excess(x)
-
     def to(self, device: str) -> Predictor:
         """Return a copy of this predictor on another device."""
-        return replace(self, module=copy.deepcopy(self.module).to(device), device=device)
+        modules = {"module": self.module, "inflation": self.inflation}
+        moved = {
+            k: copy.deepcopy(m).to(device) if m is not None else m for k, m in modules.items()
+        }
+        return replace(self, **moved, device=device)
 
     @property
     def state(self) -> dict[str, Any]:
         """All numbers that determine the predictions, by name: tensors and arrays."""
-        scalers = {"x_scaler": self.x_scaler, "y_scaler": self.y_scaler}
-        scales = {
-            f"{name}.{attribute}": getattr(scaler, attribute)
-            for name, scaler in scalers.items()
-            if scaler is not None
-            for attribute in ("mean_", "scale_")
-        }
-        state = {f"module.{name}": t for name, t in self.module.state_dict().items()}
-        state |= scales | {"std_factor": self.std_factor, "inflation": np.float64(self.inflation)}
-        if self.landmarks is not None:
-            state["landmarks.rows"] = self.landmarks.rows
-            state["landmarks.reach"] = np.float64(self.landmarks.reach)
+        state: dict[str, Any] = {"std_factor": self.std_factor}
+        for name in ("x_scaler", "y_scaler"):
+            if (scaler := getattr(self, name)) is not None:
+                state |= {f"{name}.mean_": scaler.mean_, f"{name}.scale_": scaler.scale_}
+        for name in ("module", "inflation"):
+            if (module := getattr(self, name)) is not None:
+                state |= {f"{name}.{key}": t for key, t in module.state_dict().items()}
         return state
 
     def map_rows(self, X: np.ndarray, function: Callable) -> tuple[np.ndarray, ...]:
@@ -200,9 +190,9 @@ def compute_moments(predictor: Predictor, x: torch.Tensor, names: tuple[str, ...
     scale, offset = (_on(mean, v) for v in (predictor.y_scaler.scale_, predictor.y_scaler.mean_))
     epistemic, aleatoric = (part.double() * factor**2 for part in (epistemic, aleatoric))
     # The mean alone needs no distance from the training rows.
-    inflation = None if names == ("mean",) else predictor.inflate(x)
+    inflation = None if names == ("mean",) else predictor.inflation
     if inflation is not None:
-        epistemic += (epistemic + aleatoric) * (inflation.double()[:, None] ** 2 - 1)
+        epistemic += (epistemic + aleatoric) * (inflation(x).double()[:, None] ** 2 - 1)
     variances = {"epistemic": epistemic, "aleatoric": aleatoric, "total": epistemic + aleatoric}
     return [
         mean * scale + offset if name == "mean" else variances[name].sqrt() * scale
@@ -227,14 +217,14 @@ def spread_components(predictor: Predictor, parts, x: torch.Tensor):
     centre = means.mean(dim=0)
     shifts = (means - centre) * spread
     stds, *mean_stds = (part * factor for part in (stds, *mean_stds))
-    inflation = predictor.inflate(x)
     noise = None
-    if mean_stds or inflation is not None:
+    if mean_stds or predictor.inflation is not None:
         noise = stds.square().mean(dim=0).sqrt()
     if mean_stds:
         stds = torch.hypot(stds, mean_stds[0])
-    if inflation is not None:
-        shifts, stds = (part * inflation.double()[:, None] for part in (shifts, stds))
+    if predictor.inflation is not None:
+        inflation = predictor.inflation(x).double()[:, None]
+        shifts, stds = shifts * inflation, stds * inflation
     return centre + shifts, stds, noise
 
 

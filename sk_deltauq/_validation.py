@@ -7,7 +7,9 @@ and a way out, and what a network needs: finite scales, and a list of constant c
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from numbers import Number
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,6 +31,46 @@ _NOT_NUMBERS = (
     *("category", "categorical", "enum", "str", "utf8", "object"),
     *("date", "duration", "time", "binary", "list", "array", "period", "interval"),
 )
+
+
+@dataclass(frozen=True)
+class FitData:
+    """Checked training rows; rows of weight zero are dropped.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows in the units of the user.
+    x, y, weights : torch.Tensor
+        Float32: scaled rows `(row, feature)`, encoded targets `(row, target)`, weights `(row,)`.
+    labels : ndarray of shape (n_samples,) or None
+        Class numbers, for a classifier.
+    """
+
+    X: np.ndarray
+    x: torch.Tensor
+    y: torch.Tensor
+    weights: torch.Tensor
+    labels: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """The kind of fit.
+
+    Attributes
+    ----------
+    resume : bool
+        Continue from the fitted net, its scales and its classes.
+    partial : bool
+        `partial_fit`: one epoch, and more rows may come.
+    classes : array-like or None
+        All classes that will ever come, if the caller names them.
+    """
+
+    resume: bool
+    partial: bool = False
+    classes: Any = None
 
 
 def _find_columns_without_numbers(X) -> list:
@@ -96,6 +138,38 @@ def scale_weights(weights: np.ndarray) -> np.ndarray:
     """Scale to a maximum of one: only ratios count. Weights too small for float32 become zero."""
     weights = weights / weights.max()
     return np.where(weights < np.finfo(np.float32).tiny, 0.0, weights)
+
+
+def drop_rows_without_weight(weights: np.ndarray, *arrays):
+    """Return the rows of each array whose weight is positive; None stays None."""
+    present = weights > 0
+    if present.all():
+        return arrays
+    return tuple(
+        None if a is None else a[torch.from_numpy(present) if torch.is_tensor(a) else present]
+        for a in arrays
+    )
+
+
+def scale_rows(estimator, X, targets, weights, labels, plan: FitPlan) -> FitData:
+    """Scale the rows, and fit the scaler of the estimator unless it continues from a fit.
+
+    `targets` are encoded, `(row, target)`; `weights` include class weights.
+    """
+    weights = scale_weights(weights)
+    # A class weight of zero equals a sample weight of zero.
+    X, targets, weights, labels = drop_rows_without_weight(weights, X, targets, weights, labels)
+    if plan.resume:
+        check_still_constant(X, estimator.x_scaler_, "X")
+    else:
+        estimator.x_scaler_ = fit_input_scaler(X, weights, more_to_come=plan.partial)
+    return FitData(
+        X=X,
+        x=scale_to_tensor(X, estimator.x_scaler_),
+        y=targets,
+        weights=torch.from_numpy(weights.astype(np.float32)),
+        labels=labels,
+    )
 
 
 def _fit_scaler(values: np.ndarray, weights: np.ndarray, name: str):

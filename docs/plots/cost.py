@@ -1,4 +1,4 @@
-"""How the cost grows, from the figures that `python -m benchmarks_uci speed` left."""
+"""Plot how the cost grows, from the results of `python -m benchmarks_uci speed`."""
 
 import json
 

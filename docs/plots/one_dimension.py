@@ -1,4 +1,4 @@
-"""A 1-D fit with its band. `python docs/plots/one_dimension.py picture.png` saves it."""
+"""A 1-D fit with its intervals. `python docs/plots/one_dimension.py FILE.png` saves the figure."""
 
 import sys
 

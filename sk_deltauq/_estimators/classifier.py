@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +16,18 @@ from sk_deltauq._estimators.base import BaseUQ
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._networks.heads import CategoricalHead
 from sk_deltauq._sklearn import StrOptions
-from sk_deltauq._training.fit import NetworkFit, TrainedNet, prepare_fit, read_settings, run_fit
+from sk_deltauq._training.fit import prepare_fit, run_fit
+from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.method import Method
-from sk_deltauq._training.settings import FitData, FitPlan
+from sk_deltauq._training.net import StackedNet
+from sk_deltauq._validation import (
+    FitData,
+    FitPlan,
+    check_table,
+    check_weights,
+    drop_rows_without_weight,
+    scale_rows,
+)
 from sk_deltauq.distributions import CategoricalMixture
 
 
@@ -32,7 +42,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
     class_weight: Any
 
     @abstractmethod
-    def _method(self) -> Method:
+    def _method(self, plan: FitPlan) -> Method:
         """Return the method, made from the current parameters."""
 
     def fit(self, X, y, sample_weight=None):
@@ -216,7 +226,11 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         temper_range = getattr(self, "temper_range_", None)
         return logits if temper_range is None else temper_logits(logits, temper_range)
 
-    def _encode_target(self, y, weights, plan):
+    def _encode(self, X, y, sample_weight, plan: FitPlan) -> FitData:
+        """Check the rows, scale them, and number the classes."""
+        X, y = check_table(self, X, y, reset=not plan.resume)
+        weights = check_weights(sample_weight, X)
+        X, y, weights = drop_rows_without_weight(weights, X, y, weights)
         check_classification_targets(y)
         if plan.partial and self.class_weight == "balanced":
             raise ValueError(
@@ -252,33 +266,26 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
                     f"class_weight={self.class_weight!r} leaves no row with a positive weight. "
                     "Give at least one class of y a positive weight."
                 )
-        return torch.from_numpy(labels.astype(np.float32))[:, None], weights, labels
+        targets = torch.from_numpy(labels.astype(np.float32))[:, None]
+        return scale_rows(self, X, targets, weights, labels, plan)
 
-    def _set_up(self, data: FitData, plan: FitPlan):
-        params = self.get_params(deep=False)
-        settings = read_settings(params, type(self).__name__, self.seed_, data, plan)
-        head = CategoricalHead(len(self.classes_))
+    def _set_up(self, X, y, sample_weight, plan: FitPlan):
+        data, params = self._encode(X, y, sample_weight, plan), self.get_params(deep=False)
+        method, head = self._method(plan), CategoricalHead(len(self.classes_))
         embedding = None if params["embedding"] == "auto" else params["embedding"]
-        previous = self._trained_ if plan.resume else None
-        fit = prepare_fit(params, self._method(), head, settings, data, plan, previous, embedding)
-        if params.get("temper") and not settings.n_folds:
+        previous, name = self._trained_ if plan.resume else None, type(self).__name__
+        fit = prepare_fit(params, name, method, head, embedding, data, plan, previous)
+        if params.get("temper") and not fit.rows.held_out.numel():
             raise ValueError(
                 "temper=True takes its reference range from held-out rows, and there are none "
                 f"with early_stopping={params['early_stopping']!r} and {len(data.x)} rows. Use "
                 "early_stopping=True with fit, or temper=False."
             )
-        return lambda: self._train(fit, params)
-
-    def _train(self, fit: NetworkFit, params) -> dict[str, Any]:
-        """Run the fit, and return the fitted attributes."""
-        trained = run_fit(fit)
-        attributes = trained.fitted_attributes()
-        if "temper" in params:
-            attributes["temper_range_"] = measure_range(trained) if params["temper"] else None
-        return attributes
+        calibrate = partial(calibrate_temper, tempers=params.get("temper"))
+        return partial(run_fit, fit, calibrate)
 
     def _predictor(self):
-        return self._trained_.predictor(self.x_scaler_, None)
+        return self._trained_.predictor(self.x_scaler_)
 
 
 def mean_logit_std(logits: torch.Tensor) -> torch.Tensor:
@@ -291,15 +298,22 @@ def mean_log_proba(logits: torch.Tensor) -> torch.Tensor:
     return logits.double().log_softmax(dim=2).logsumexp(dim=0) - np.log(len(logits))
 
 
-def measure_range(trained: TrainedNet) -> tuple[float, float]:
-    """Return the range of the mean logit std on the held-out rows."""
-    assert trained.hold_out is not None
+def calibrate_temper(net: StackedNet, hold_out: HoldOut | None, *, tempers: bool | None):
+    """Return the fitted attribute `temper_range_`, if the estimator has a parameter `temper`.
+
+    The range is the smallest and largest mean logit std on the held-out rows; None for
+    `temper=False`.
+    """
+    if tempers is None:
+        return {}
+    if not tempers or hold_out is None:
+        return {"temper_range_": None}
 
     def measure(member, raw, y):
-        return mean_logit_std(*trained.net.criterion_.components(raw))
+        return mean_logit_std(*net.criterion_.components(raw))
 
-    std = trained.hold_out.ask_all_members(trained.net, measure)
-    return float(std.min()), float(std.max())
+    std, _ = hold_out.ask_all_members(net, measure)
+    return {"temper_range_": (float(std.min()), float(std.max()))}
 
 
 def temper_logits(logits: torch.Tensor, temper_range: tuple[float, float]) -> torch.Tensor:

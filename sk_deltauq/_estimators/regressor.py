@@ -17,10 +17,20 @@ from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._predictor import compute_moments, spread_components
 from sk_deltauq._sklearn import Interval, StrOptions
-from sk_deltauq._training.fit import NetworkFit, TrainedNet, prepare_fit, read_settings, run_fit
+from sk_deltauq._training.fit import prepare_fit, run_fit
+from sk_deltauq._training.held_out import calibrate_std
 from sk_deltauq._training.method import Method
-from sk_deltauq._training.settings import FitData, FitPlan
-from sk_deltauq._validation import check_still_constant, fit_target_scaler, scale_to_tensor
+from sk_deltauq._validation import (
+    FitData,
+    FitPlan,
+    check_still_constant,
+    check_table,
+    check_weights,
+    drop_rows_without_weight,
+    fit_target_scaler,
+    scale_rows,
+    scale_to_tensor,
+)
 from sk_deltauq.distributions import NormalMixture
 
 # Rows whose mixtures are held at a time if only their quantiles are wanted.
@@ -30,15 +40,9 @@ _BLOCK_ROWS = 8192
 # inputs per feature. With fewer rows they hurt linear functions more than they helped curved ones.
 _ROWS_PER_FEATURE_TO_EMBED = 25
 
-# The weight of the prior in `calibrate`, in rows that need no factor: a few dozen held-out rows
-# say little about the factor, a thousand nearly all.
-_PRIOR_ROWS = 100
-
 
 class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
     """Predictions with uncertainties for one or several real targets."""
-
-    _target_checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
@@ -216,7 +220,12 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         rng = random_state if is_legacy else np.random.default_rng(random_state)
         return self._map_blocks(X, lambda dist: dist.sample(n_samples, random_state=rng))
 
-    def _encode_target(self, y, weights, plan):
+    def _encode(self, X, y, sample_weight, plan: FitPlan) -> FitData:
+        """Check the rows, and scale rows and targets."""
+        checks = {"multi_output": True, "y_numeric": True}
+        X, y = check_table(self, X, y, reset=not plan.resume, **checks)
+        weights = check_weights(sample_weight, X)
+        X, y, weights = drop_rows_without_weight(weights, X, y, weights)
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         if y.dtype.kind in "mM":
@@ -233,7 +242,8 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             )
         else:
             check_still_constant(Y, self.y_scaler_, "y")
-        return scale_to_tensor(Y, self.y_scaler_), weights, None
+        targets = scale_to_tensor(Y, self.y_scaler_)
+        return scale_rows(self, X, targets, weights, None, plan)
 
     def _map_moments(self, X, *names):
         """Map rows to some of mean, epistemic, aleatoric and total, in the units of y.
@@ -289,66 +299,36 @@ class NetworkRegressor(BaseRegressor):
     }
 
     @abstractmethod
-    def _method(self) -> Method:
+    def _method(self, plan: FitPlan) -> Method:
         """Return the method, made from the current parameters."""
 
-    def _set_up(self, data: FitData, plan: FitPlan):
-        params = self.get_params(deep=False)
-        settings = read_settings(params, type(self).__name__, self.seed_, data, plan)
+    def _set_up(self, X, y, sample_weight, plan: FitPlan):
+        data, params = self._encode(X, y, sample_weight, plan), self.get_params(deep=False)
+        method = self._method(plan)
         head = GaussianHead(
             self.n_outputs_,
             noise=params["noise"],
             # The loss of a variational network is a bound on the evidence, without such weights.
             nll_beta=params.get("nll_beta", 0.0),
-            n_members=settings.n_members,
+            n_members=params["n_members"],
         )
-        embedding, n_features = params["embedding"], data.x.shape[1]
+        embedding = params["embedding"]
         if embedding == "auto":
+            has_rows = len(data.x) >= _ROWS_PER_FEATURE_TO_EMBED * data.x.shape[1]
             # A user's module gets the rows as its author expects them.
-            has_rows = len(data.x) >= _ROWS_PER_FEATURE_TO_EMBED * n_features
             embedding = "alternating" if has_rows and params.get("module") is None else None
-        previous = self._trained_ if plan.resume else None
-        fit = prepare_fit(params, self._method(), head, settings, data, plan, previous, embedding)
-        return lambda: self._train(fit, params)
-
-    def _train(self, fit: NetworkFit, params) -> dict[str, Any]:
-        """Run the fit, calibrate, and return the fitted attributes."""
-        trained = run_fit(fit)
-        if params["calibrate"] and params["noise"] is not None and trained.hold_out is not None:
-            std_factor = estimate_std_factor(trained, fit.settings.n_members)
-        elif fit.plan.partial and fit.plan.resume:
-            std_factor = np.atleast_1d(self.std_factor_)
-        else:
-            std_factor = np.ones(self.n_outputs_)
-        attributes = trained.fitted_attributes()
-        attributes["std_factor_"] = self._one_or_all_outputs(std_factor)
-        if params["noise"] == "homoscedastic":
-            scaled = trained.net.criterion_.noise_std().detach().cpu().double().numpy()
-            noise_std = scaled * std_factor * self.y_scaler_.scale_
-            attributes["noise_std_"] = self._one_or_all_outputs(noise_std)
-        return attributes
+        previous, name = self._trained_ if plan.resume else None, type(self).__name__
+        fit = prepare_fit(params, name, method, head, embedding, data, plan, previous)
+        keeps_factor = plan.partial and plan.resume
+        calibrate = partial(
+            calibrate_std,
+            enabled=params["calibrate"] and params["noise"] is not None,
+            ddof=method.ddof,
+            default=np.atleast_1d(self.std_factor_) if keeps_factor else np.ones(self.n_outputs_),
+            y_scale=self.y_scaler_.scale_,
+        )
+        return partial(run_fit, fit, calibrate)
 
     def _predictor(self):
         std_factor = np.atleast_1d(self.std_factor_)
         return self._trained_.predictor(self.x_scaler_, self.y_scaler_, std_factor)
-
-    def _one_or_all_outputs(self, values):
-        return float(values[0]) if self.n_outputs_ == 1 else values
-
-
-def estimate_std_factor(trained: TrainedNet, n_members: int) -> np.ndarray:
-    """Estimate the ratio of held-out errors to predicted standard deviations, `(target,)`.
-
-    Only one member did not train on a held-out row. The mean of M members is closer to the target
-    than one of them: its expected squared error is lower by 1 - 1/M of the variance between
-    members. Members that trained on the row show slightly less of it than on new rows. The rows
-    also chose the epoch; with a few hundred of them the error is slightly low as well. The error
-    of the mean is at least what M independent errors would give.
-    """
-    net, hold_out, ddof = trained.net, trained.hold_out, trained.method.ddof
-    assert hold_out is not None
-    compare = partial(net.criterion_.compare_held_out, ddof=ddof)
-    error, spread = hold_out.average(hold_out.ask_all_members(net, compare))
-    squared = np.maximum(error - (1 - 1 / n_members) * spread, error / n_members)
-    share = hold_out.n_rows / (hold_out.n_rows + _PRIOR_ROWS)
-    return np.sqrt(1 + share * (squared - 1))

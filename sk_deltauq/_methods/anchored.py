@@ -8,70 +8,32 @@ their mean and spread are the prediction and its epistemic uncertainty (eq. 6).
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from scipy.spatial.distance import pdist, squareform
+from sklearn.cluster import kmeans_plusplus
 from torch import nn
 
 from sk_deltauq._host import Stream, numpy_rng
-from sk_deltauq._networks.mlp import MLP, Network, NetworkSpec, draw_uniform
-from sk_deltauq._networks.user_modules import UserModules, check_factory
-from sk_deltauq._novelty import Landmarks
-from sk_deltauq._training.method import DrawContext, Method, Stack
-from sk_deltauq._training.rows import Batches, TrainingRows
-from sk_deltauq._training.settings import FitData
+from sk_deltauq._networks.mlp import MLP, AnchoredLinear, Network, NetworkSpec
+from sk_deltauq._networks.user_modules import UserModules
+from sk_deltauq._training.method import DrawContext, Method
+from sk_deltauq._training.rows import Batches, ExtraInputs, TrainingRows
+from sk_deltauq._validation import FitData
 
-# In 1 MB, the size of a core's fast cache.
-_CACHE_FLOATS = 2**18
+# So few that the search for the nearest one costs less than the network.
+_N_LANDMARKS = 64
 
+# Landmarks are picked among this many rows: enough for the spread, few enough for the time.
+_N_CANDIDATES = 4096
 
-class AnchoredLinear(nn.Module):
-    """The first layer of an anchored network, without the concatenation.
-
-    The paper feeds `[c, x - c]` to a linear layer with weights `[A, W]`. Since
-    `A c + W (x - c) = W x + (A - W) c`, the layer is `W x + V c` with `V = A - W`; `W` and `V` are
-    trained. The functions and the starting function are the paper's (`V` starts as the difference
-    of two draws), the coordinates are not. Adam does better in these where the noise is low, and
-    prediction needs `W x` once per row and `V c` once per anchor.
-    """
-
-    def __init__(self, in_features: int, out_features: int, generators):
-        super().__init__()
-        bound = 1 / math.sqrt(2 * in_features)
-        shape = (out_features, in_features)
-        anchor_column, difference_column = (
-            draw_uniform(shape, bound, generators) for _ in range(2)
-        )
-        self.weight = nn.Parameter(difference_column)
-        self.anchor_weight = nn.Parameter(anchor_column - difference_column)
-        self.bias = nn.Parameter(draw_uniform((out_features, 1), bound, generators))
-
-    def forward(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-        """Pair each sample with its own anchor: both are `(member, in, sample)`."""
-        return torch.baddbmm(torch.baddbmm(self.bias, self.weight, x), self.anchor_weight, c)
-
-    def pair_all(self, x: torch.Tensor, c: torch.Tensor, *, reuse: bool = False):
-        """Pair each sample with every anchor: yields `(member, out, anchor, sample)` in parts.
-
-        On a CPU a part has so few anchors that the sums stay in the cache. With `reuse` all sums
-        go into one piece of memory, because fresh pages would take longer than the arithmetic: a
-        part is valid until the next one is asked for, and has no gradient.
-        """
-        rows = torch.baddbmm(self.bias, self.weight, x).unsqueeze(2)  # (member, out, 1, sample)
-        anchors = torch.bmm(self.anchor_weight, c).unsqueeze(3)  # (member, out, anchor, 1)
-        fitting = _CACHE_FLOATS // rows.numel() if x.device.type == "cpu" else anchors.shape[2]
-        sums = None
-        for part in anchors.split(max(fitting, 1), dim=2):
-            if reuse and sums is not None and sums.shape[2] == part.shape[2]:
-                torch.add(rows, part, out=sums)
-            else:
-                sums = rows + part
-            yield sums
+# The fraction of the training rows that counts as inside.
+_INSIDE = 0.9
 
 
 class AnchoredNetwork(Network):
@@ -159,12 +121,7 @@ class Anchored(Method):
 
     ddof: ClassVar[int] = 1
 
-    def stack(self, settings, n_rows, previous):
-        members = range(settings.n_members)
-        return Stack(members, members, [self])
-
     def network(self, spec: NetworkSpec) -> AnchoredNetwork:
-        check_factory(self.module)
         if self.module is None:
             return AnchoredMLP(MLP(spec, first_layer=AnchoredLinear))
         return AnchoredModules(UserModules(spec, self.module, n_inputs=2))
@@ -179,21 +136,29 @@ class Anchored(Method):
             X = np.concatenate([earlier["anchors_"], X])
             x = torch.cat([network.anchors.cpu(), x])
         chosen = np.argsort(-keys, kind="stable")[: self.n_anchors]
-        network.set_anchors(x[chosen].to(context.device))
-        kept = {"anchors_": X[chosen], "_anchor_keys_": keys[chosen]}
+        network.set_anchors(x[chosen].to(context.settings.device))
+        kept: dict[str, Any] = {"anchors_": X[chosen], "_anchor_keys_": keys[chosen]}
         if self.inflation is not None:
             # Also for an inflation of 0, which may change between calls of `partial_fit`.
             rng = numpy_rng(context.seed, Stream.LANDMARKS, context.call)
-            before = earlier["_landmarks_"] if earlier else None
-            kept["_landmarks_"] = Landmarks.pick(data.x, rng, before)
-            kept["_inflation_"] = self.inflation
+            landmarks = Landmarks.pick(data.x, rng, earlier["_landmarks_"] if earlier else None)
+            inflation = DistanceInflation(landmarks, self.inflation) if self.inflation else None
+            kept |= {"_landmarks_": landmarks, "_inflation_": inflation}
         return kept
 
     def batches(self, network: Network, rows: TrainingRows, batch_size: int) -> Batches:
-        return make_anchored_batches(rows, batch_size)
+        """Make mini-batches `((x, c), (y, weights))`: a random anchor for each sample.
+
+        The paper shuffles the mini-batch for its anchors. Drawing from all rows of the member
+        costs the same here, and the anchors are independent of the batch.
+        """
+        extra = ExtraInputs(rows.x.shape[1], rows.draw_partners)
+        return Batches(rows, batch_size, extra)
 
     def step(self, network, head, batch):
-        return head.backpropagate(network, batch)
+        inputs, target = batch
+        outputs = network(*inputs)
+        return head.backpropagate(outputs, target), outputs
 
 
 def draw_anchor_keys(seed: int, data: FitData, call: int) -> np.ndarray:
@@ -206,33 +171,87 @@ def draw_anchor_keys(seed: int, data: FitData, call: int) -> np.ndarray:
     return np.log1p(-rng.random(len(data.X))) / data.weights.double().numpy()
 
 
-def make_anchored_batches(rows: TrainingRows, batch_size: int) -> Batches:
-    """Make mini-batches `((x, c), (y, weights))`, with a random anchor for each sample.
+@dataclass(frozen=True)
+class Landmarks:
+    """A few training rows that are spread over all training rows.
 
-    The anchors of an epoch are another permutation of the member's training rows. The paper
-    shuffles the mini-batch instead. Drawing from all rows costs the same here, and the anchors
-    are independent of the batch. Weighted rows are anchors in proportion to their weights.
+    Attributes
+    ----------
+    rows : ndarray of shape (n_landmarks, n_features)
+        Scaled rows.
+    reach : float
+        The 90 % quantile of the distance of training rows from their nearest landmark, and at
+        least half of the median distance between neighbouring landmarks.
     """
-    is_uniform = bool((rows.weights == rows.weights[0]).all())
 
-    def draw_epoch():
-        places = rows.draw_permutations() if is_uniform else _draw_weighted_places(rows)
-        anchors = rows.pick(places)
+    rows: np.ndarray
+    reach: float
 
-        def take_anchors(bounds):
-            return (rows.x[anchors[:, bounds[0][0] : bounds[-1][1]]].transpose(1, 2),)
+    @classmethod
+    def pick(cls, x: torch.Tensor, rng: np.random.Generator, earlier: Landmarks | None = None):
+        """Pick landmarks among scaled rows `(row, feature)` and those of `earlier` rows.
 
-        return take_anchors
+        They are the seeds of k-means++ (Arthur and Vassilvitskii, 2007): each is random, and more
+        likely the farther it is from the seeds that are picked already.
+        """
+        table = x.numpy()
+        candidates = table
+        if len(table) > _N_CANDIDATES:
+            candidates = table[rng.choice(len(table), _N_CANDIDATES, replace=False)]
+        if earlier is not None:
+            candidates = np.concatenate([earlier.rows, candidates])
+        # At most a quarter of the rows, so that most rows are no landmarks.
+        n_landmarks = min(_N_LANDMARKS, -(-len(candidates) // 4))
+        rows, _ = kmeans_plusplus(
+            candidates, n_landmarks, random_state=int(rng.integers(np.iinfo(np.int32).max))
+        )
+        nearest = _measure_nearest(torch.from_numpy(candidates), torch.from_numpy(rows)).numpy()
+        # If few distinct rows occur, all of them are landmarks at distance 0 from the rows.
+        reach = max(float(np.quantile(nearest, _INSIDE)), _measure_spacing(rows) / 2)
+        # The rows behind earlier landmarks are gone; the earlier reach stands for them.
+        return cls(rows, max(reach, 0.0 if earlier is None else earlier.reach))
 
-    return Batches(rows, batch_size, draw_epoch, extra_width=rows.x.shape[1])
+
+class DistanceInflation(nn.Module):
+    """Factor of the total standard deviation far from the training rows.
+
+    The factor is `1 + strength * excess`, where the excess is the distance beyond the reach of
+    the nearest landmark, and 0 inside. Its unit is the reach plus half a standard deviation of a
+    feature. With few features and many rows the reach alone is so small that a row just outside
+    would count as far away.
+    """
+
+    rows: torch.Tensor
+    reach: torch.Tensor
+
+    def __init__(self, landmarks: Landmarks, strength: float):
+        super().__init__()
+        self.register_buffer("rows", torch.tensor(landmarks.rows))
+        self.register_buffer("reach", torch.tensor(landmarks.reach, dtype=torch.float64))
+        self.register_buffer("strength", torch.tensor(strength, dtype=torch.float64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Scaled rows `(row, feature)` to `(row,)`."""
+        rows, reach, strength = (b.to(x.device) for b in (self.rows, self.reach, self.strength))
+        excess = (_measure_nearest(x, rows) - reach).clamp(min=0) / (reach + 0.5)
+        return 1 + strength * excess
 
 
-def _draw_weighted_places(rows: TrainingRows) -> list[torch.Tensor]:
-    """Draw as many places as training rows per member, in proportion to the weights."""
-    drawn = []
-    for train, generator in zip(rows.train, rows.generators, strict=True):
-        cumulative = rows.weights[train].cpu().double().cumsum(0)
-        draws = torch.rand(len(train), generator=generator, dtype=torch.float64, device="cpu")
-        places = torch.searchsorted(cumulative, draws * cumulative[-1])
-        drawn.append(places.clamp_(max=len(train) - 1).to(train.device))
-    return drawn
+def _measure_spacing(rows):
+    """Return the median distance of distinct rows from their nearest neighbour; 0 for one row."""
+    distinct = np.unique(rows, axis=0)
+    if len(distinct) == 1:
+        return 0.0
+    distances = squareform(pdist(distinct))
+    np.fill_diagonal(distances, np.inf)
+    return float(np.median(distances.min(axis=1)))
+
+
+def _measure_nearest(x, rows):
+    """Return the distance of each row of a tensor from the nearest of `rows`.
+
+    Computed as |x|^2 - 2 x r + |r|^2, which takes half the time of `torch.cdist`.
+    """
+    squares = torch.addmm(rows.square().sum(dim=1), x, rows.T, alpha=-2).amin(dim=1)
+    # Rounding may leave less than 0, and the root has no gradient at 0.
+    return (squares + x.square().sum(dim=1)).clamp(min=1e-12).sqrt()

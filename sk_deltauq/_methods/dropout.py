@@ -12,24 +12,19 @@ import torch
 
 from sk_deltauq._host import Stream, torch_generators
 from sk_deltauq._networks.mlp import CPU_FLOAT, MLP, Network, NetworkSpec
-from sk_deltauq._training.method import DrawContext, Method, Stack
-from sk_deltauq._training.rows import Batches, TrainingRows
-from sk_deltauq._training.settings import TrainingSettings
+from sk_deltauq._training.method import DrawContext, Method
+from sk_deltauq._training.rows import Batches, ExtraInputs, TrainingRows
 
 # The choices of "auto": the grid of the paper's own experiments on the UCI sets.
 RATES = (0.005, 0.01, 0.05, 0.1)
 
 
-def read_rates(dropout: float | str) -> tuple[float, ...]:
-    """Return the rates that the parameter `dropout` stands for."""
-    return RATES if dropout == "auto" else (float(dropout),)
-
-
 def draw_masks(n_masks: int, n_units: int, rates, generators) -> torch.Tensor:
-    """Draw masks `(member, unit, mask)`: zero with probability `rates[member]`, else `1 / (1 - p)`.
+    """Draw masks `(member, unit, mask)`.
 
-    A single rate is for all members. Masks are drawn one by one, so a longer series begins with
-    the shorter one.
+    A factor is zero with probability p = `rates[member]`, and 1 / (1 - p) otherwise. A single
+    rate is for all members. Masks are drawn one by one, so a longer series begins with the
+    shorter one.
     """
     draws = [torch.rand((n_masks, n_units), generator=g, **CPU_FLOAT) for g in generators]
     rates = torch.tensor(rates, dtype=torch.float64, device="cpu")[:, None, None]
@@ -95,17 +90,9 @@ class Dropout(Method):
 
     fixed_parameters: ClassVar[tuple[str, ...]] = ("dropout",)
 
-    def stack(self, settings: TrainingSettings, n_rows, previous):
-        rates = (previous["dropout_"],) if previous else self.rates
-        if len(rates) > 1 and not settings.n_folds:
-            raise ValueError(
-                "dropout='auto' needs held-out rows to choose the rate by, and there are none "
-                f"with early_stopping={settings.early_stopping!r} and n_samples={n_rows}, nor in "
-                "a first partial_fit. Set dropout to a number, such as 0.05, or call fit with "
-                "early_stopping=True."
-            )
-        members = [member for member in range(settings.n_members) for _ in rates]
-        return Stack(members, members, [Dropout((rate,), self.n_masks) for rate in rates])
+    @property
+    def variants(self):
+        return [Dropout((rate,), self.n_masks) for rate in self.rates]
 
     def network(self, spec: NetworkSpec) -> DropoutMLP:
         if not spec.hidden_layer_sizes:
@@ -118,11 +105,18 @@ class Dropout(Method):
     def draw(self, network: Network, context: DrawContext):
         """Draw the masks to predict with; they stay the same whenever training continues."""
         assert isinstance(network, DropoutMLP)
-        n_rates = len(self.rates)
+        n_rates, settings = len(self.rates), context.settings
+        if n_rates > 1 and not context.n_held_out:
+            raise ValueError(
+                "dropout='auto' needs held-out rows to choose the rate by, and there are none "
+                f"with early_stopping={settings.early_stopping!r} and "
+                f"n_samples={len(context.data.x)}, nor in a first partial_fit. Set dropout to a "
+                "number, such as 0.05, or call fit with early_stopping=True."
+            )
         members = [network_number // n_rates for network_number in range(network.core.n_members)]
         generators = torch_generators(context.seed, Stream.MASKS, members)
         masks = draw_masks(self.n_masks, network.n_units, self._repeat_rates(network), generators)
-        network.set_masks(masks.to(context.device))
+        network.set_masks(masks.to(settings.device))
         masks_as_flags = masks.transpose(1, 2).numpy() > 0  # (member, mask, unit)
         return {"dropout_": self.rates[0], "masks_": masks_as_flags}
 
@@ -131,18 +125,17 @@ class Dropout(Method):
         assert isinstance(network, DropoutMLP)
         n_units, rates = network.n_units, self._repeat_rates(network)
 
-        def draw_epoch():
-            def take_masks(bounds):
-                n_samples = bounds[-1][1] - bounds[0][0]
-                masks = draw_masks(n_samples, n_units, rates, rows.generators)
-                return (masks.to(rows.x.device),)
+        def draw_sample_masks(bounds):
+            n_samples = bounds[-1][1] - bounds[0][0]
+            masks = draw_masks(n_samples, n_units, rates, rows.generators)
+            return masks.to(rows.x.device)
 
-            return take_masks
-
-        return Batches(rows, batch_size, draw_epoch, extra_width=n_units)
+        return Batches(rows, batch_size, ExtraInputs(n_units, lambda: draw_sample_masks))
 
     def step(self, network, head, batch):
-        return head.backpropagate(network, batch)
+        inputs, target = batch
+        outputs = network(*inputs)
+        return head.backpropagate(outputs, target), outputs
 
     def _repeat_rates(self, network: Network) -> list[float]:
         """The rate of each network of the stack."""

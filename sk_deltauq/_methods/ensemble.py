@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 from sk_deltauq._networks.mlp import MLP, Network, NetworkSpec, PlainNetwork
-from sk_deltauq._networks.user_modules import UserModules, check_factory
-from sk_deltauq._training.method import DrawContext, Method, Stack
+from sk_deltauq._networks.user_modules import UserModules
+from sk_deltauq._training.method import DrawContext, Method
 from sk_deltauq._training.rows import Batches, TrainingRows
 
 
@@ -34,10 +34,6 @@ class Ensemble(Method):
     adversarial_epsilon: float = 0.0
     module: Callable[..., nn.Module] | None = None
 
-    def stack(self, settings, n_rows, previous):
-        members = range(settings.n_members)
-        return Stack(members, members, [self])
-
     def network(self, spec: NetworkSpec) -> PlainNetwork:
         return PlainNetwork(make_core(spec, self.module))
 
@@ -53,7 +49,7 @@ class Ensemble(Method):
             high = torch.maximum(high, earlier["_x_range_"][1])
         step = None
         if self.adversarial_epsilon:
-            step = (self.adversarial_epsilon * (high - low))[:, None].to(context.device)
+            step = (self.adversarial_epsilon * (high - low))[:, None].to(context.settings.device)
         network.register_buffer("adversarial_step", step)  # (feature, 1)
         return {"_x_range_": (low, high)}
 
@@ -62,21 +58,20 @@ class Ensemble(Method):
 
     def step(self, network, head, batch):
         """Train on the samples and, with adversarial training, on adversarial examples."""
-        step_size = network.adversarial_step
-        if step_size is None:
-            return head.backpropagate(network, batch)
         (x,), target = batch
-        x = x.detach().requires_grad_()
+        step_size = network.adversarial_step
+        if step_size is not None:
+            x = x.detach().requires_grad_()
         # One backward pass gives the gradients of the weights and of the inputs. Neither the
         # weight of a sample nor the mean over the batch changes the sign of the latter.
-        loss, outputs = head.backpropagate(network, ((x,), target))
-        assert x.grad is not None
-        adversarial = x.detach() + step_size * x.grad.sign()  # fast gradient sign
-        adversarial_loss, _ = head.backpropagate(network, ((adversarial,), target))
-        return loss.detach() + adversarial_loss.detach(), outputs
+        outputs = network(x)
+        loss = head.backpropagate(outputs, target)
+        if step_size is not None:
+            adversarial = x.detach() + step_size * x.grad.sign()  # fast gradient sign
+            loss = loss + head.backpropagate(network(adversarial), target)
+        return loss, outputs
 
 
 def make_core(spec: NetworkSpec, module: Callable[..., nn.Module] | None) -> MLP | UserModules:
     """Make the layers of a network without anchors: an MLP, or copies of a user's module."""
-    check_factory(module)
     return MLP(spec) if module is None else UserModules(spec, module)

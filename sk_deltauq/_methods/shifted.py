@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from torch import nn
 from sk_deltauq._methods.anchored import draw_anchor_keys
 from sk_deltauq._methods.ensemble import make_core
 from sk_deltauq._networks.mlp import Network, NetworkSpec
-from sk_deltauq._training.method import DrawContext, Method, Stack
+from sk_deltauq._training.method import DrawContext, Method
 from sk_deltauq._training.rows import Batches, TrainingRows
 
 
@@ -56,9 +57,7 @@ class Shifted(Method):
 
     module: Callable[..., nn.Module] | None = None
 
-    def stack(self, settings, n_rows, previous):
-        # The weights of the first member for all of them: the one fixed initialisation.
-        return Stack(range(settings.n_members), [0] * settings.n_members, [self])
+    shares_initial_weights: ClassVar[bool] = True
 
     def network(self, spec: NetworkSpec) -> ShiftedNetwork:
         return ShiftedNetwork(make_core(spec, self.module))
@@ -71,11 +70,13 @@ class Shifted(Method):
         data = context.data
         order = np.argsort(-draw_anchor_keys(context.seed, data, context.call), kind="stable")
         chosen = np.resize(order, network.core.n_members)
-        network.set_anchors(data.x[chosen].to(context.device))
+        network.set_anchors(data.x[chosen].to(context.settings.device))
         return {"anchors_": data.X[chosen]}
 
     def batches(self, network: Network, rows: TrainingRows, batch_size: int) -> Batches:
         return Batches(rows, batch_size)
 
     def step(self, network, head, batch):
-        return head.backpropagate(network, batch)
+        inputs, target = batch
+        outputs = network(*inputs)
+        return head.backpropagate(outputs, target), outputs

@@ -14,8 +14,8 @@ from torch import nn
 
 from sk_deltauq._host import Stream, torch_generators
 from sk_deltauq._networks.mlp import CPU_FLOAT, MLP, Network, NetworkSpec, StackedLinear
-from sk_deltauq._training.method import DrawContext, Method, Stack
-from sk_deltauq._training.rows import Batches, TrainingRows
+from sk_deltauq._training.method import DrawContext, Method
+from sk_deltauq._training.rows import Batches, ExtraInputs, TrainingRows
 
 # Initial standard deviation of the posterior, relative to the bound of the initial means. With the
 # prior's standard deviation the noise of the weights drowns the data, and the weights are pruned.
@@ -118,9 +118,14 @@ class BayesianMLP(Network):
         self.kl_weight, self.n_rows = 1.0, 0
 
     @property
+    def layers(self) -> list[BayesianLinear]:
+        """The layers, from the first to the last."""
+        return [self.core.first, *self.core.rest]
+
+    @property
     def n_weights(self) -> int:
         """Number of weights and biases of a member, in all layers."""
-        return sum(layer.n_weights for layer in self.core.layers)
+        return sum(layer.n_weights for layer in self.layers)
 
     @property
     def n_components(self) -> int:
@@ -132,7 +137,7 @@ class BayesianMLP(Network):
 
     def kl_divergence(self) -> torch.Tensor:
         """Return the divergence of the posterior from the prior, summed over all weights."""
-        return sum(layer.kl_divergence(self.prior_std) for layer in self.core.layers)
+        return sum(layer.kl_divergence(self.prior_std) for layer in self.layers)
 
     def forward(self, x: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
         """`(member, feature, sample)`, `(member, unit, sample)` to `(member, output, sample)`.
@@ -142,15 +147,15 @@ class BayesianMLP(Network):
         core = self.core
         h = core.embedding(x)
         parts = noise.split(core.widths, dim=1)
-        for layer, layer_noise in zip(core.layers, parts, strict=True):
+        for layer, layer_noise in zip(self.layers, parts, strict=True):
             h = layer(h if layer is core.first else core.activate(h), layer_noise)
         return h
 
     def components(self, x: torch.Tensor, limit: int | None = None) -> torch.Tensor:
         core = self.core
-        sizes = [layer.n_weights for layer in core.layers]
+        sizes = [layer.n_weights for layer in self.layers]
         h = core.embedding(x.expand(self.core.n_members, -1, -1)).unsqueeze(1)
-        for layer, noise in zip(core.layers, self.draws[:, :limit].split(sizes, 2), strict=True):
+        for layer, noise in zip(self.layers, self.draws[:, :limit].split(sizes, 2), strict=True):
             h = layer.apply_draws(h if layer is core.first else core.activate(h), noise)
         return h.transpose(1, 2)  # (member, output, draw, sample)
 
@@ -175,10 +180,6 @@ class Variational(Method):
 
     fixed_parameters: ClassVar[tuple[str, ...]] = ("prior_std",)
 
-    def stack(self, settings, n_rows, previous):
-        members = range(settings.n_members)
-        return Stack(members, members, [self])
-
     def network(self, spec: NetworkSpec) -> BayesianMLP:
         return BayesianMLP(MLP(spec, BayesianLinear, BayesianLinear), self.prior_std)
 
@@ -187,7 +188,7 @@ class Variational(Method):
         assert isinstance(network, BayesianMLP)
         generators = torch_generators(context.seed, Stream.DRAWS, range(network.core.n_members))
         draws = draw_weight_noise(self.n_draws, network.n_weights, generators)
-        network.set_draws(draws.to(context.device))
+        network.set_draws(draws.to(context.settings.device))
         network.kl_weight = self.kl_weight
         # Rows of earlier calls count: in a stream of rows the prior loses weight.
         network.n_rows = context.n_train + (network.n_rows if context.earlier is not None else 0)
@@ -201,19 +202,14 @@ class Variational(Method):
         assert isinstance(network, BayesianMLP)
         n_units = sum(network.core.widths)
 
-        def draw_epoch():
-            def take_noise(bounds):
-                # Per mini-batch: the number of mini-batches that are gathered at a time depends
-                # on the number of members, and torch's numbers on the length of a call.
-                draws = [
-                    draw_normal_noise(last - first, n_units, rows.generators)
-                    for first, last in bounds
-                ]
-                return (torch.cat(draws, dim=2).to(rows.x.device),)
+        def draw_sample_noise(bounds):
+            # Per mini-batch: the number of mini-batches that are gathered at a time depends on
+            # the number of members, and torch's numbers on the length of a call.
+            sizes = [last - first for first, last in bounds]
+            draws = [draw_normal_noise(size, n_units, rows.generators) for size in sizes]
+            return torch.cat(draws, dim=2).to(rows.x.device)
 
-            return take_noise
-
-        return Batches(rows, batch_size, draw_epoch, extra_width=n_units)
+        return Batches(rows, batch_size, ExtraInputs(n_units, lambda: draw_sample_noise))
 
     def step(self, network, head, batch):
         """Take a step on minus the evidence lower bound of a training row.
@@ -228,4 +224,4 @@ class Variational(Method):
         share = network.kl_weight / (network.n_rows * n_targets)
         loss = head(outputs, target) + share * network.kl_divergence()
         loss.backward()
-        return loss, outputs
+        return loss.detach(), outputs

@@ -33,17 +33,11 @@ class Head(nn.Module, ABC):
 
     n_network_outputs: int
 
-    def member_tensors(self, member: int) -> list[torch.Tensor]:
-        """Views of all values that training changes in one member."""
-        return [p.detach()[member] for p in self.parameters()]
-
-    def backpropagate(self, network: nn.Module, batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """Add the gradients of a mini-batch; return its loss and the outputs of the network."""
-        inputs, target = batch
-        outputs = network(*inputs)
+    def backpropagate(self, outputs: torch.Tensor, target) -> torch.Tensor:
+        """Add the gradients of the loss of a mini-batch, and return the loss."""
         loss = self(outputs, target)
         loss.backward()
-        return loss, outputs
+        return loss.detach()
 
     @abstractmethod
     def forward(self, raw: torch.Tensor, target) -> torch.Tensor:
@@ -93,8 +87,8 @@ class GaussianHead(Head):
             noise = torch.zeros((n_members, n_targets, 1), dtype=torch.float32, device="cpu")
             self.raw_noise = nn.Parameter(noise)
 
-    def _mean_and_variance(self, raw: torch.Tensor):
-        """Split raw `(member, output, ..., sample)`; without a noise model the variance is None."""
+    def mean_and_variance(self, raw: torch.Tensor):
+        """Split raw `(member, output, ..., sample)`; the variance is None without noise model."""
         if self.noise is None:
             return raw, None
         if self.noise == "heteroscedastic":
@@ -108,7 +102,7 @@ class GaussianHead(Head):
     def forward(self, raw: torch.Tensor, target) -> torch.Tensor:
         """Training loss of `(member, output, sample)` against `(y, weights)`."""
         y, weights = target  # (member, target, sample), (member, sample)
-        mean, variance = self._mean_and_variance(raw)
+        mean, variance = self.mean_and_variance(raw)
         squared_error = (y - mean) ** 2
         if variance is None:
             loss = 0.5 * squared_error
@@ -120,7 +114,7 @@ class GaussianHead(Head):
 
     def components(self, raw: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return means and standard deviations `(component, sample, target)`."""
-        mean, variance = self._mean_and_variance(raw)
+        mean, variance = self.mean_and_variance(raw)
         std = torch.zeros_like(mean) if variance is None else variance.sqrt()
         return _as_components(mean), _as_components(std)
 
@@ -130,7 +124,7 @@ class GaussianHead(Head):
         Without a noise model there is no density: the score is minus the squared error of the
         mean over the components.
         """
-        mean, variance = self._mean_and_variance(raw)  # (member, target, component, sample)
+        mean, variance = self.mean_and_variance(raw)  # (member, target, component, sample)
         y = y.unsqueeze(2)
         if variance is None:
             return -((y.squeeze(2) - mean.mean(dim=2)) ** 2).mean(dim=1)
@@ -141,24 +135,6 @@ class GaussianHead(Head):
     def adopt(self, head: Head) -> None:
         assert isinstance(head, GaussianHead)
         self.nll_beta = head.nll_beta
-
-    def compare_held_out(self, member: int, raw: torch.Tensor, y: torch.Tensor, *, ddof: int):
-        """Compare the error of one member on its held-out rows with the predicted variance.
-
-        Returns `(2, target, sample)`, in units of the total variance of all members together: the
-        squared error of this member's mean, and the variance between the means of the other
-        members (0 for fewer than two). `ddof` is subtracted from the number of all components in
-        the variance of their means.
-        """
-        mean, variance = self._mean_and_variance(raw)  # (member, target, component, sample)
-        all_means = mean.transpose(0, 1).flatten(1, 2)
-        correction = min(ddof, all_means.shape[1] - 1)
-        total = variance.mean(dim=(0, 2)) + all_means.var(dim=1, correction=correction)
-        of_members = mean.mean(dim=2)
-        error = (y - of_members[member]) ** 2
-        others = torch.cat([of_members[:member], of_members[member + 1 :]])
-        spread = others.var(dim=0) if len(others) > 1 else torch.zeros_like(error)
-        return torch.stack([error, spread]) / total
 
     def noise_std(self) -> torch.Tensor:
         """Return the homoscedastic standard deviation `(target,)`, averaged over the members."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
 from torch import nn
+
+# In 1 MB, the size of a core's fast cache.
+_CACHE_FLOATS = 2**18
 
 # Passed to each draw, because torch's defaults are the user's to change.
 CPU_FLOAT = {"dtype": torch.float32, "device": "cpu"}
@@ -33,30 +36,6 @@ N_OCTAVES = 3
 
 N_FREQUENCIES = 4
 PERIODIC_SCALE = 0.3
-
-
-@dataclass(frozen=True)
-class NetworkSpec:
-    """What a method needs to know to make its network.
-
-    Attributes
-    ----------
-    embedding : nn.Module
-        Maps features `(member, feature, sample)` to `(member, embedding.n_outputs, sample)`.
-    n_outputs : int
-        Number of network outputs, which are the parameters of the head.
-    hidden_layer_sizes : tuple of int
-    activation : str
-        A key of `ACTIVATIONS`.
-    generators : list of torch.Generator
-        One per network of the stack; they draw the initial weights.
-    """
-
-    embedding: nn.Module
-    n_outputs: int
-    hidden_layer_sizes: tuple[int, ...]
-    activation: str
-    generators: list[torch.Generator]
 
 
 def draw_uniform(shape, bound: float, generators) -> torch.Tensor:
@@ -81,7 +60,61 @@ class StackedLinear(nn.Module):
         return torch.baddbmm(self.bias, self.weight, x)
 
 
-class Identity(nn.Module):
+class AnchoredLinear(nn.Module):
+    """The first layer of an anchored network, without the concatenation.
+
+    The paper feeds `[c, x - c]` to a linear layer with weights `[A, W]`. Since
+    `A c + W (x - c) = W x + (A - W) c`, the layer is `W x + V c` with `V = A - W`; `W` and `V` are
+    trained. The functions and the starting function are the paper's (`V` starts as the difference
+    of two draws), the coordinates are not. Adam does better in these where the noise is low, and
+    prediction needs `W x` once per row and `V c` once per anchor.
+    """
+
+    def __init__(self, in_features: int, out_features: int, generators):
+        super().__init__()
+        bound = 1 / math.sqrt(2 * in_features)
+        shape = (out_features, in_features)
+        anchor_column, difference_column = (
+            draw_uniform(shape, bound, generators) for _ in range(2)
+        )
+        self.weight = nn.Parameter(difference_column)
+        self.anchor_weight = nn.Parameter(anchor_column - difference_column)
+        self.bias = nn.Parameter(draw_uniform((out_features, 1), bound, generators))
+
+    def forward(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+        """Pair each sample with its own anchor: both are `(member, in, sample)`."""
+        return torch.baddbmm(torch.baddbmm(self.bias, self.weight, x), self.anchor_weight, c)
+
+    def pair_all(self, x: torch.Tensor, c: torch.Tensor, *, reuse: bool = False):
+        """Pair each sample with every anchor: yields `(member, out, anchor, sample)` in parts.
+
+        On a CPU a part has so few anchors that the sums stay in the cache. With `reuse` all sums
+        go into one piece of memory, because fresh pages would take longer than the arithmetic: a
+        part is valid until the next one is asked for, and has no gradient.
+        """
+        rows = torch.baddbmm(self.bias, self.weight, x).unsqueeze(2)  # (member, out, 1, sample)
+        anchors = torch.bmm(self.anchor_weight, c).unsqueeze(3)  # (member, out, anchor, 1)
+        fitting = _CACHE_FLOATS // rows.numel() if x.device.type == "cpu" else anchors.shape[2]
+        sums = None
+        for part in anchors.split(max(fitting, 1), dim=2):
+            if reuse and sums is not None and sums.shape[2] == part.shape[2]:
+                torch.add(rows, part, out=sums)
+            else:
+                sums = rows + part
+            yield sums
+
+
+class Embedding(nn.Module, ABC):
+    """Maps features `(member, feature, sample)` to `(member, n_outputs, sample)`."""
+
+    n_outputs: int
+
+    @abstractmethod
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Embed the features."""
+
+
+class Identity(Embedding):
     """No embedding: the features as they are."""
 
     def __init__(self, n_features: int):
@@ -92,7 +125,7 @@ class Identity(nn.Module):
         return x
 
 
-class FourierFeatures(nn.Module):
+class FourierFeatures(Embedding):
     """`[x, sin(w x), cos(w x)]` with angular frequencies `w`.
 
     The raw feature stays, so that a trend need not be built from sinusoidal features.
@@ -159,7 +192,7 @@ def make_periodic(n_features: int, generators, members) -> FourierFeatures:
 
 
 # Each entry is called as `make(n_features, generators, members)`.
-EMBEDDINGS: dict[str | None, Callable[..., nn.Module]] = {
+EMBEDDINGS: dict[str | None, Callable[..., Embedding]] = {
     None: lambda n_features, generators, members: Identity(n_features),
     "alternating": make_alternating,
     "sinusoidal": make_sinusoidal,
@@ -167,20 +200,53 @@ EMBEDDINGS: dict[str | None, Callable[..., nn.Module]] = {
 }
 
 
+@dataclass(frozen=True)
+class NetworkSpec:
+    """What a method needs to know to make its networks.
+
+    Attributes
+    ----------
+    n_features, n_outputs : int
+        Number of features, and of network outputs, which are the parameters of the head.
+    hidden_layer_sizes : tuple of int
+    activation : str
+        A key of `ACTIVATIONS`.
+    embedding : str or None
+        A key of `EMBEDDINGS`.
+    members : sequence of int
+        The member of each network of the stack.
+    generators : list of torch.Generator
+        One per network; they draw the initial weights.
+    """
+
+    n_features: int
+    n_outputs: int
+    hidden_layer_sizes: tuple[int, ...]
+    activation: str
+    embedding: str | None
+    members: Sequence[int]
+    generators: list[torch.Generator]
+
+    def make_embedding(self) -> Embedding:
+        """Make the embedding; its weights are drawn before those of the layers."""
+        return EMBEDDINGS[self.embedding](self.n_features, self.generators, self.members)
+
+
 class Core(nn.Module, ABC):
-    """The layers of M networks as one module: an `MLP`, or copies of a user's module."""
+    """The layers of M networks as one module: an `MLP`, or copies of a user's module.
 
-    embedding: nn.Module
+    Attributes
+    ----------
+    embedding : Embedding
+    n_members : int
+        Number of networks in the stack.
+    width : int
+        Number of units of the widest layer: the memory per sample and component.
+    """
 
-    @property
-    @abstractmethod
-    def n_members(self) -> int:
-        """Number of networks in the stack."""
-
-    @property
-    @abstractmethod
-    def width(self) -> int:
-        """Number of units of the widest layer: the memory per sample and component."""
+    embedding: Embedding
+    n_members: int
+    width: int
 
     @abstractmethod
     def member_tensors(self, member: int) -> list[torch.Tensor]:
@@ -235,35 +301,24 @@ class MLP(Core):
     spec : NetworkSpec
     first_layer, later_layer : callable
         `layer(in_features, out_features, generators)` makes a stacked layer.
+
+    Attributes
+    ----------
+    widths : list of int
+        Number of units of each layer, outputs included.
     """
 
     def __init__(self, spec: NetworkSpec, first_layer=StackedLinear, later_layer=StackedLinear):
         super().__init__()
         self.activation = spec.activation
-        self.embedding = spec.embedding
-        widths = [self.embedding.n_outputs, *spec.hidden_layer_sizes, spec.n_outputs]
-        self.first = first_layer(widths[0], widths[1], spec.generators)
+        self.embedding = spec.make_embedding()
+        self.n_members = len(spec.generators)
+        self.widths = [*spec.hidden_layer_sizes, spec.n_outputs]
+        self.width = max(self.widths)
+        self.first = first_layer(self.embedding.n_outputs, self.widths[0], spec.generators)
         self.rest = nn.ModuleList(
-            later_layer(n_in, n_out, spec.generators) for n_in, n_out in pairwise(widths[1:])
+            later_layer(n_in, n_out, spec.generators) for n_in, n_out in pairwise(self.widths)
         )
-
-    @property
-    def layers(self) -> list[nn.Module]:
-        """The layers, from the first to the last."""
-        return [self.first, *self.rest]
-
-    @property
-    def n_members(self) -> int:
-        return len(self.first.bias)
-
-    @property
-    def widths(self) -> list[int]:
-        """Number of units of each layer, outputs included."""
-        return [layer.bias.shape[1] for layer in self.layers]
-
-    @property
-    def width(self) -> int:
-        return max(self.widths)
 
     def member_tensors(self, member: int) -> list[torch.Tensor]:
         return [p.detach()[member] for p in self.parameters()]

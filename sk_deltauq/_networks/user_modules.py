@@ -17,7 +17,7 @@ class UserModules(Core):
     Parameters
     ----------
     spec : NetworkSpec
-        The widths of hidden layers and the activation are not used.
+        The hidden layer sizes and the activation are not used.
     factory : callable
         Called once per member as `factory(in_features, out_features)`.
     n_inputs : int, default=1
@@ -26,14 +26,23 @@ class UserModules(Core):
 
     def __init__(self, spec: NetworkSpec, factory: Callable[..., nn.Module], n_inputs: int = 1):
         super().__init__()
-        self.embedding = spec.embedding
+        if isinstance(factory, nn.Module):
+            raise ValueError(
+                "module must be a factory, called as module(in_features, out_features), got an "
+                f"instance of {type(factory).__name__}. Pass a class or a function."
+            )
+        self.embedding = spec.make_embedding()
         self.n_outputs = spec.n_outputs
+        self.n_members = len(spec.generators)
         self.in_features = n_inputs * self.embedding.n_outputs
         self.members = nn.ModuleList()
         for generator in spec.generators:
             # A user's module draws its weights from torch's global state.
             with torch_seeded(generator.initial_seed()):
                 self.members.append(factory(self.in_features, spec.n_outputs).float())
+        # A guess at the user's widest layer, from the largest side of the parameters
+        sides = [max(p.shape) for p in self.members[0].parameters() if p.ndim]
+        self.width = max([self.in_features, *sides])
         self._try_out()
 
     @torch.no_grad()
@@ -41,16 +50,6 @@ class UserModules(Core):
         """Let a module of the wrong shape fail here, before any training."""
         self.eval().map_inputs(torch.zeros((self.n_members, self.in_features, 2), **CPU_FLOAT))
         self.train()
-
-    @property
-    def n_members(self) -> int:
-        return len(self.members)
-
-    @property
-    def width(self) -> int:
-        """A guess at the user's widest layer, from the largest side of the parameters."""
-        sides = [max(p.shape) for p in self.members[0].parameters() if p.ndim]
-        return max([self.in_features, *sides])
 
     def member_tensors(self, member: int) -> list[torch.Tensor]:
         """Views of all values that training changes in one member, buffers included."""
@@ -74,12 +73,3 @@ class UserModules(Core):
                     "arguments of the factory, module(in_features, out_features)."
                 )
         return torch.stack(outputs).transpose(1, 2)
-
-
-def check_factory(module) -> None:
-    """Raise an error if the parameter `module` is an instance instead of a factory."""
-    if isinstance(module, nn.Module):
-        raise ValueError(
-            "module must be a factory, called as module(in_features, out_features), got an "
-            f"instance of {type(module).__name__}. Pass a class or a function."
-        )

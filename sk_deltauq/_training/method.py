@@ -12,28 +12,8 @@ import torch
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import Network, NetworkSpec
 from sk_deltauq._training.rows import TrainingRows
-from sk_deltauq._training.settings import FitData, TrainingSettings
-
-
-@dataclass(frozen=True)
-class Stack:
-    """The networks that train side by side, in their order in the stack.
-
-    Attributes
-    ----------
-    members : sequence of int
-        The member of each network: networks of one member share its fold and row order.
-    weight_streams : sequence of int
-        The random stream that draws the initial weights of each network.
-    variants : sequence of Method
-        One method per network of a member. With several, each member trains once with each of
-        them, and the variant with the best held-out scores stays. In one stack four small
-        networks take little longer than one.
-    """
-
-    members: Sequence[int]
-    weight_streams: Sequence[int]
-    variants: Sequence[Method]
+from sk_deltauq._training.settings import TrainingSettings
+from sk_deltauq._validation import FitData
 
 
 @dataclass(frozen=True)
@@ -49,10 +29,9 @@ class DrawContext:
     call : int
         Number of the `partial_fit` call; 0 in `fit`, so that `fit` on the same rows draws the
         same values with and without `warm_start`.
-    n_train : int
-        Number of rows that each member trains on.
-    device : str
-        Device of the network.
+    settings : TrainingSettings
+    n_train, n_held_out : int
+        Number of rows that each member trains on, and holds out.
     previous : dict or None
         What the method kept in the fit that this one continues.
     earlier : dict or None
@@ -62,8 +41,9 @@ class DrawContext:
     data: FitData
     seed: int
     call: int
+    settings: TrainingSettings
     n_train: int
-    device: str
+    n_held_out: int
     previous: dict[str, Any] | None
     earlier: dict[str, Any] | None
 
@@ -78,22 +58,22 @@ class Method(ABC):
     # Delta-UQ paper, 0 for the variance of the mixture, as in the papers of other methods.
     ddof: ClassVar[int] = 0
 
-    @abstractmethod
-    def stack(self, settings: TrainingSettings, n_rows: int, previous: dict | None) -> Stack:
-        """List the networks to train.
+    # Whether all members start from the initial weights of the first one.
+    shares_initial_weights: ClassVar[bool] = False
 
-        `previous` is what the method kept in the fit that this one continues, or None.
-        """
+    # With several variants, each member trains once with each of them, and the variant with the
+    # best held-out scores stays. In one stack four small networks take little longer than one.
+    variants: Sequence[Method] = ()
 
     @abstractmethod
     def network(self, spec: NetworkSpec) -> Network:
-        """Make the network with its initial weights."""
+        """Make the networks of a stack, with their initial weights."""
 
     @abstractmethod
     def draw(self, network: Network, context: DrawContext) -> dict[str, Any]:
         """Draw what the components are made of, and put it into the network.
 
-        The names are those of fitted attributes; a leading underscore makes them private.
+        Returns what is kept, by the name of the fitted attribute.
         """
 
     @abstractmethod
@@ -102,4 +82,4 @@ class Method(ABC):
 
     @abstractmethod
     def step(self, network: Network, head: Head, batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """Add the gradients of a mini-batch; return its loss and the outputs of the network."""
+        """Add the gradients of a mini-batch; return its loss, detached, and the outputs."""

@@ -14,7 +14,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import Network
-from sk_deltauq._training.rows import TrainingRows, resolve_batch_size
+from sk_deltauq._training.rows import TrainingRows
 from sk_deltauq._training.settings import TrainingSettings
 
 # The number of epochs after which the step size has fallen to 1 / sqrt(2).
@@ -54,14 +54,17 @@ class WeightAverage:
     Parameters
     ----------
     net : StackedNet
-        All floating-point numbers of its members are averaged, buffers of a user's module too.
+        All its floating-point numbers are averaged, buffers of a user's module too.
     n_epochs : int
         The last value has the weight 1 / `n_epochs`; older values lose weight with every epoch.
     """
 
     def __init__(self, net: StackedNet, n_epochs: int):
-        tensors = (t for m in range(net.module_.core.n_members) for t in net.member_tensors(m))
-        self._live = [t for t in tensors if t.is_floating_point()]
+        modules = net.module_, net.criterion_
+        tensors = [t for module in modules for t in module.state_dict().values()]
+        # Each tensor once, because a user's module may share weights between layers. Buffers that
+        # training does not change are their own average.
+        self._live = list({t.data_ptr(): t for t in tensors if t.is_floating_point()}.values())
         self._mean = [t.clone() for t in self._live]
         self._n_epochs, self._n_seen = n_epochs, 0
 
@@ -188,10 +191,6 @@ class StackedNet(NeuralNet):
         n_epochs_so_far = len(self.history)
         return LambdaLR(self.optimizer_, lambda epoch: inverse_scaling(n_epochs_so_far + epoch))
 
-    def member_tensors(self, member: int) -> list[torch.Tensor]:
-        """Views of all values that training changes in one member, of the module and the head."""
-        return [*self.module_.core.member_tensors(member), *self.criterion_.member_tensors(member)]
-
     def keep_members(self, members: slice) -> None:
         """Drop all other members of the module, and what the optimizer knows about them."""
         for parameter in [*self.module_.parameters(), *self.criterion_.parameters()]:
@@ -202,6 +201,7 @@ class StackedNet(NeuralNet):
                 # Also factors of a moment, as Adafactor has them; a count of steps has no axes.
                 if torch.is_tensor(value) and value.ndim and len(value) == n_members:
                     state[name] = value[members].clone()
+        self.module_.core.n_members = len(range(self.module_.core.n_members)[members])
 
     def record_best(self, name: str) -> None:
         """Record, as skorch's own scoring does, whether the last value is the lowest so far."""
@@ -286,9 +286,10 @@ class StackedNet(NeuralNet):
             self.history[-1]["batches"] = []
 
 
-def make_net(network: Network, head: Head, settings: TrainingSettings, n_rows: int) -> StackedNet:
+def make_net(
+    network: Network, head: Head, settings: TrainingSettings, batch_size: int
+) -> StackedNet:
     """Make a net that is ready to train: fused Adam unless `net_params` names an optimizer."""
-    batch_size = resolve_batch_size(settings.batch_size, n_rows)
     params = {
         "optimizer": torch.optim.Adam,
         "optimizer__fused": True,
@@ -343,8 +344,9 @@ def _check_net_params(settings: TrainingSettings) -> None:
         )
 
 
-def update_net(net: StackedNet, settings: TrainingSettings, n_rows: int) -> None:
-    """Give a net that continues the current batch size and, if it changed, step size."""
-    net.batch_size = resolve_batch_size(settings.batch_size, n_rows)
+def update_net(net: StackedNet, head: Head, settings: TrainingSettings, batch_size: int) -> None:
+    """Give a net that continues the settings that may change between calls."""
+    net.criterion_.adopt(head)
+    net.batch_size = batch_size
     if "lr" not in settings.net_params and net.lr != settings.learning_rate_init:
         net.set_params(lr=settings.learning_rate_init)  # also changes the optimizer

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
 
-from sk_deltauq._host import Stream, numpy_rng, torch_generators
-from sk_deltauq._training.settings import FitData, TrainingSettings
+from sk_deltauq._training.settings import TrainingSettings
+from sk_deltauq._validation import FitData
 
 # With fewer held-out rows the score means nothing.
 _MIN_HELD_OUT = 5
@@ -25,7 +26,7 @@ _GATHER_ELEMENTS = 2**20
 
 
 def count_folds(
-    early_stopping,
+    early_stopping: bool | str,
     n_samples: int,
     n_members: int,
     validation_fraction: float,
@@ -98,6 +99,10 @@ def assign_folds(rng: np.random.Generator, n_rows: int, n_folds: int, n_members:
     return train, held_out
 
 
+# First and last sample of each of some consecutive mini-batches
+Bounds = list[tuple[int, int]]
+
+
 @dataclass(frozen=True)
 class TrainingRows:
     """Scaled training rows, and the rows of each network of a stack.
@@ -135,30 +140,61 @@ class TrainingRows:
             torch.randperm(n_rows, generator=g, device="cpu").to(device) for g in self.generators
         ]
 
+    def draw_partners(self) -> Callable[[Bounds], torch.Tensor]:
+        """Pair each sample of an epoch with a random training row of its member.
+
+        The partners are another permutation of the rows, so each row is a partner once. Weighted
+        rows are drawn with replacement, in proportion to their weights. The result is the
+        `take` of `ExtraInputs`.
+        """
+        is_uniform = bool((self.weights == self.weights[0]).all())
+        places = self.draw_permutations() if is_uniform else self.draw_weighted_places()
+        partners = self.pick(places)
+        return lambda bounds: self.x[partners[:, bounds[0][0] : bounds[-1][1]]].transpose(1, 2)
+
+    def draw_weighted_places(self) -> list[torch.Tensor]:
+        """Draw as many places as training rows per member, in proportion to the weights."""
+        drawn = []
+        for train, generator in zip(self.train, self.generators, strict=True):
+            cumulative = self.weights[train].cpu().double().cumsum(0)
+            draws = torch.rand(len(train), generator=generator, dtype=torch.float64, device="cpu")
+            places = torch.searchsorted(cumulative, draws * cumulative[-1])
+            drawn.append(places.clamp_(max=len(train) - 1).to(train.device))
+        return drawn
+
 
 def assign_rows(
-    data: FitData, settings: TrainingSettings, members: Sequence[int], call: int
+    data: FitData,
+    settings: TrainingSettings,
+    members: Sequence[int],
+    rng: np.random.Generator,
+    generators: list[torch.Generator],
 ) -> TrainingRows:
-    """Put the rows on the device, and assign them to the networks of the stack.
+    """Put the rows on the device, and assign them to the networks of a stack.
 
-    `call` gives each call another order of the rows; the hold-out folds stay the same.
+    `members` names the member of each network; `rng` assigns the folds.
     """
-    seed, device, n_rows = settings.seed, settings.device, len(data.x)
-    if settings.n_folds:
-        rng = numpy_rng(seed, Stream.FOLDS)
-        train, held_out = assign_folds(
-            rng, n_rows, settings.n_folds, settings.n_members, data.labels
-        )
+    n_rows, n_members, device = len(data.x), settings.n_members, settings.device
+    n_folds = count_folds(
+        settings.early_stopping,
+        n_rows,
+        n_members,
+        settings.validation_fraction,
+        n_classes=0 if data.labels is None else len(np.unique(data.labels)),
+        partial=settings.partial,
+    )
+    if n_folds:
+        train, held_out = assign_folds(rng, n_rows, n_folds, n_members, data.labels)
     else:
-        train = np.tile(np.arange(n_rows), (settings.n_members, 1))
-        held_out = np.empty((settings.n_members, 0), dtype=np.int64)
+        train = np.tile(np.arange(n_rows), (n_members, 1))
+        held_out = np.empty((n_members, 0), dtype=np.int64)
     return TrainingRows(
         x=data.x.to(device),
         y=data.y.to(device),
         weights=(data.weights / data.weights.mean()).to(device),
         train=torch.from_numpy(train[list(members)]).to(device),
         held_out=torch.from_numpy(held_out[list(members)]).to(device),
-        generators=torch_generators(seed, Stream.BATCHES, members, call),
+        generators=generators,
     )
 
 
@@ -172,55 +208,61 @@ def resolve_batch_size(batch_size: int | str, n_rows: int) -> int:
     return min(int(batch_size), n_rows)
 
 
-# Takes the bounds of consecutive mini-batches, `[(first, last), ...]`, and returns further inputs
-# of their samples, each `(member, feature, sample)`.
-ExtraInputs = Callable[[list[tuple[int, int]]], tuple[torch.Tensor, ...]]
+@dataclass(frozen=True)
+class ExtraInputs:
+    """Inputs beside the rows, which a method draws for each sample.
+
+    Attributes
+    ----------
+    width : int
+        Number of floats per sample.
+    begin_epoch : callable
+        Called at the start of each epoch. It returns `take(bounds)`, which returns the inputs
+        `(member, feature, sample)` of the samples in these mini-batches. The numbers of a sample
+        must come from the generator of its member alone, so that a member meets the same numbers
+        alone and in a stack.
+    """
+
+    width: int
+    begin_epoch: Callable[[], Callable[[Bounds], torch.Tensor]]
 
 
+@dataclass(frozen=True)
 class Batches:
     """The mini-batches of one epoch per pass: `(inputs, (y, weights))`, samples last.
 
     An epoch is cut into mini-batches of equal size, up to one row, of at most `batch_size` rows:
     a last batch of a few rows would take an equally large step on far noisier gradients.
 
-    Parameters
+    Attributes
     ----------
     rows : TrainingRows
     batch_size : int
-    draw_epoch : callable, optional
-        Called at the start of each epoch; returns the `ExtraInputs` of its samples. It must draw
-        the numbers of a sample from the generator of the member alone, so that a member meets
-        the same numbers alone and in a stack.
-    extra_width : int
-        Number of extra floats per sample.
+    extra : ExtraInputs or None
+        A second input beside the rows.
     """
 
-    def __init__(
-        self,
-        rows: TrainingRows,
-        batch_size: int,
-        draw_epoch: Callable[[], ExtraInputs] | None = None,
-        extra_width: int = 0,
-    ):
-        self._rows, self._draw_epoch = rows, draw_epoch
-        n_members, n_rows = rows.train.shape
-        n_batches = -(-n_rows // batch_size)
-        bounds = np.linspace(0, n_rows, n_batches + 1).round().astype(int)
-        self._bounds = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-        width = rows.x.shape[1] + extra_width + rows.y.shape[1]
-        self._batches_per_gather = max(1, _GATHER_ELEMENTS // (n_members * batch_size * width))
+    rows: TrainingRows
+    batch_size: int
+    extra: ExtraInputs | None = None
 
     def __iter__(self):
-        rows, bounds = self._rows, self._bounds
+        rows, extra = self.rows, self.extra
+        n_members, n_rows = rows.train.shape
+        edges = np.linspace(0, n_rows, -(-n_rows // self.batch_size) + 1).round().astype(int)
+        bounds = list(pairwise(edges.tolist()))
+        width = rows.x.shape[1] + rows.y.shape[1] + (extra.width if extra else 0)
+        per_gather = max(1, _GATHER_ELEMENTS // (n_members * self.batch_size * width))
+
         order = rows.pick(rows.draw_permutations())
-        extra_inputs = self._draw_epoch() if self._draw_epoch else None
-        for i in range(0, len(bounds), self._batches_per_gather):
-            block = bounds[i : i + self._batches_per_gather]
+        take_extra = extra.begin_epoch() if extra else None
+        for i in range(0, len(bounds), per_gather):
+            block = bounds[i : i + per_gather]
             start = block[0][0]
             index = order[:, start : block[-1][1]]
             # (member, sample, feature) to (member, feature, sample): views, no copy
             x, y = (table[index].transpose(1, 2) for table in (rows.x, rows.y))
-            inputs = (x, *extra_inputs(block)) if extra_inputs else (x,)
+            inputs = (x, take_extra(block)) if take_extra else (x,)
             weights = rows.weights[index]
             for first, last in block:
                 part = slice(first - start, last - start)

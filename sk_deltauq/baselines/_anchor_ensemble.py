@@ -192,7 +192,7 @@ class AnchorEnsembleRegressor(NetworkRegressor):
         **MODULE_CONSTRAINT,
     }
 
-    def _method(self):
+    def _method(self, plan):
         return Shifted(self.module)
 
 
@@ -344,5 +344,5 @@ class AnchorEnsembleClassifier(NetworkClassifier):
         **MODULE_CONSTRAINT,
     }
 
-    def _method(self):
+    def _method(self, plan):
         return Shifted(self.module)

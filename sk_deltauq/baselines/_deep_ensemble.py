@@ -192,7 +192,7 @@ class DeepEnsembleRegressor(NetworkRegressor):
         "adversarial_epsilon": [Interval(Real, 0, None, closed="left")],
     }
 
-    def _method(self):
+    def _method(self, plan):
         return Ensemble(self.adversarial_epsilon, self.module)
 
 
@@ -346,5 +346,5 @@ class DeepEnsembleClassifier(NetworkClassifier):
         "adversarial_epsilon": [Interval(Real, 0, None, closed="left")],
     }
 
-    def _method(self):
+    def _method(self, plan):
         return Ensemble(self.adversarial_epsilon, self.module)

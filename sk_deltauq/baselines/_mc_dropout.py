@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sk_deltauq._estimators.classifier import NetworkClassifier
 from sk_deltauq._estimators.regressor import NetworkRegressor
-from sk_deltauq._methods.dropout import Dropout, read_rates
+from sk_deltauq._methods.dropout import RATES, Dropout
 from sk_deltauq._sklearn import Interval, StrOptions
 
 
@@ -194,8 +194,9 @@ class MCDropoutRegressor(NetworkRegressor):
         "n_masks": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def _method(self):
-        return Dropout(read_rates(self.dropout), self.n_masks)
+    def _method(self, plan):
+        dropout = self.dropout_ if plan.resume else self.dropout
+        return Dropout(RATES if dropout == "auto" else (float(dropout),), self.n_masks)
 
 
 @dataclass(eq=False, repr=False)
@@ -353,5 +354,6 @@ class MCDropoutClassifier(NetworkClassifier):
         "n_masks": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def _method(self):
-        return Dropout(read_rates(self.dropout), self.n_masks)
+    def _method(self, plan):
+        dropout = self.dropout_ if plan.resume else self.dropout
+        return Dropout(RATES if dropout == "auto" else (float(dropout),), self.n_masks)

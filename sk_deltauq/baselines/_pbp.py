@@ -14,12 +14,12 @@ from torch import nn
 from tqdm.auto import tqdm
 
 from sk_deltauq._estimators.regressor import BaseRegressor
-from sk_deltauq._host import Stream, numpy_rng, one_thread
+from sk_deltauq._host import Stream, draw_seed, numpy_rng, one_thread
 from sk_deltauq._predictor import Predictor
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._training.fit import layer_sizes
 from sk_deltauq._training.rows import assign_folds, count_folds
-from sk_deltauq._training.settings import FitData, FitPlan
+from sk_deltauq._validation import FitData, FitPlan
 from sk_deltauq.baselines._pbp_moments import network_moments
 from sk_deltauq.baselines._pbp_posterior import Posterior
 from sk_deltauq.baselines._pbp_training import Rows, train
@@ -151,8 +151,9 @@ class PBPRegressor(BaseRegressor):
         tags.target_tags.multi_output = False
         return tags
 
-    def _set_up(self, data: FitData, plan: FitPlan):
-        """Check the parameters, and return the function that trains."""
+    def _set_up(self, X, y, sample_weight, plan: FitPlan):
+        data = self._encode(X, y, sample_weight, plan)
+        seed = self.seed_ if plan.resume else draw_seed(self.random_state)
         if data.y.shape[1] > 1:
             raise ValueError(
                 f"y must have one output for PBPRegressor, got {data.y.shape[1]}. Fit one model "
@@ -164,8 +165,8 @@ class PBPRegressor(BaseRegressor):
         )
         if not plan.resume:
             sizes = (data.x.shape[1], *hidden, 1)
-            posterior = Posterior(sizes, numpy_rng(self.seed_, Stream.WEIGHTS))
-            return lambda: self._train(posterior, n_folds, data, plan)
+            posterior = Posterior(sizes, numpy_rng(seed, Stream.WEIGHTS))
+            return lambda: self._train(posterior, n_folds, data, plan, seed)
         fitted = tuple(mean.shape[1] for mean in self._posterior_.means[:-1])
         if hidden != fitted:
             raise ValueError(
@@ -174,16 +175,16 @@ class PBPRegressor(BaseRegressor):
                 "warm_start=False."
             )
         posterior = copy.deepcopy(self._posterior_)
-        return lambda: self._train(posterior, n_folds, data, plan)
+        return lambda: self._train(posterior, n_folds, data, plan, seed)
 
-    def _train(self, posterior: Posterior, n_folds: int, data: FitData, plan: FitPlan):
+    def _train(self, posterior, n_folds: int, data: FitData, plan: FitPlan, seed: int):
         """Absorb the rows, and return the fitted attributes."""
         call = self._n_calls_ if plan.resume else 0
         arrays = (data.x, data.y[:, 0], data.weights / data.weights.mean())
         rows, held_out = Rows(*(tensor.double().numpy() for tensor in arrays)), None
         if n_folds:
             train_rows, held_out_rows = assign_folds(
-                numpy_rng(self.seed_, Stream.FOLDS), len(rows), n_folds, n_members=1
+                numpy_rng(seed, Stream.FOLDS), len(rows), n_folds, n_members=1
             )
             rows, held_out = rows[train_rows[0]], rows[held_out_rows[0]]
         max_passes = 1 if plan.partial else self.max_iter
@@ -197,13 +198,14 @@ class PBPRegressor(BaseRegressor):
                 max_passes=max_passes,
                 patience=self.n_iter_no_change,
                 tol=self.tol,
-                new_rng=partial(numpy_rng, self.seed_, Stream.BATCHES, call),
+                new_rng=partial(numpy_rng, seed, Stream.BATCHES, call),
                 resumed=plan.resume,
                 after_pass=bar.update,
             )
         earlier = self.loss_curve_ if plan.partial and plan.resume else []
         losses, noise_std = [*earlier, *trained.losses], np.sqrt(trained.posterior.noise.variance)
         return {
+            "seed_": seed,
             "_posterior_": trained.posterior,
             "_n_calls_": call + 1,
             "n_components_": 1,

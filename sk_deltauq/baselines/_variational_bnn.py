@@ -197,7 +197,7 @@ class VariationalBNNRegressor(NetworkRegressor):
         "n_draws": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def _method(self):
+    def _method(self, plan):
         return Variational(self.prior_std, self.kl_weight, self.n_draws)
 
 
@@ -352,5 +352,5 @@ class VariationalBNNClassifier(NetworkClassifier):
         "n_draws": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def _method(self):
+    def _method(self, plan):
         return Variational(self.prior_std, self.kl_weight, self.n_draws)

@@ -1,0 +1,71 @@
+# All checks of the project, one target per stage. `make check` runs every stage that CI runs.
+#
+#   make install         create .venv with everything that the stages need
+#   make check           run all stages and print the time of each
+#   make lint types      run some stages
+#   make check-long      run what is too slow for every change: coverage and statistical tests
+
+PYTHON ?= .venv/bin/python
+STAGES := lint types test docs wheel oldest bench-quick
+LONG_STAGES := coverage test-long
+# Stages that `make check` leaves out. CI sets SKIP=test, because it has run the tests with the
+# command of the README before it calls `make check`.
+SKIP ?=
+
+.PHONY: help install format check check-long $(STAGES) $(LONG_STAGES)
+
+help:
+	@sed -n '/^$$/q;s/^# \{0,1\}//p' Makefile
+
+install:
+	test -x $(PYTHON) || python3.11 -m venv .venv
+	$(PYTHON) -m pip install -c constraints.txt -e ".[dev]"
+
+check:
+	@MAKE="$(MAKE)" $(PYTHON) tools/run_stages.py $(filter-out $(SKIP),$(STAGES))
+
+check-long:
+	@MAKE="$(MAKE)" $(PYTHON) tools/run_stages.py $(filter-out $(SKIP),$(LONG_STAGES))
+
+format:
+	$(PYTHON) -m ruff check --fix
+	$(PYTHON) -m ruff format
+
+lint:
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
+
+types:
+	$(PYTHON) -m pyright --pythonpath $(PYTHON)
+
+test:
+	$(PYTHON) -m pytest -n logical
+
+docs:
+	$(PYTHON) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+wheel:
+	$(PYTHON) tools/check_wheel.py
+
+# scikit-learn's estimator checks on the lower bounds of pyproject.toml
+oldest:
+	mkdir -p build
+	$(PYTHON) tools/oldest_constraints.py >build/oldest.txt
+	$(PYTHON) -m venv --clear build/oldest
+	build/oldest/bin/python -m pip install --quiet -c build/oldest.txt \
+	    -e . pandas pytest pytest-xdist
+	build/oldest/bin/python -m pip list 2>/dev/null | \
+	    grep -iE '^(numpy|pandas|scikit-learn|scipy|skorch|torch|tqdm) '
+	build/oldest/bin/python -m pytest -q -n logical tests/test_common.py
+
+# The main command of the README with one split, and the report of its results
+bench-quick:
+	rm -rf build/bench-quick
+	$(PYTHON) -m benchmarks_uci --splits 1 --offline --results build/bench-quick/results
+	$(PYTHON) -m benchmarks_uci report build/bench-quick/results --out build/bench-quick/report
+
+coverage:
+	$(PYTHON) -m pytest -n logical --cov --cov-report=term --cov-report=html
+
+test-long:
+	$(PYTHON) -m pytest -n logical tests/long

@@ -1,0 +1,264 @@
+"""What held-out rows are for: when to stop training, and calibration.
+
+A monitor is called with the net after each epoch, and returns whether to stop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+import torch
+
+from sk_deltauq._networks.heads import GaussianHead
+from sk_deltauq._training.net import StackedNet
+from sk_deltauq._training.rows import TrainingRows
+from sk_deltauq._training.settings import TrainingSettings
+
+# The weight of the prior in `calibrate_std`, in rows that need no factor: a few dozen
+# held-out rows say little about the factor, a thousand nearly all.
+_PRIOR_ROWS = 100
+
+_MAX_COMPONENTS = 8
+_CHUNK_ELEMENTS = 2**22
+
+
+class HoldOut:
+    """The held-out rows of each member: the one place to ask a net about rows it did not see.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        With held-out rows for each member.
+    """
+
+    def __init__(self, rows: TrainingRows):
+        n_held_out = rows.held_out.shape[1]
+        # Forward only, so a fifth as many evaluations as training samples cost about a fifteenth.
+        budget = max(rows.train.shape[1] // 5, 2048) // n_held_out
+        self._n_components = min(max(budget, 2), _MAX_COMPONENTS)
+        self._x = rows.x[rows.held_out].transpose(1, 2)  # (member, feature, sample)
+        self._y = rows.y[rows.held_out].transpose(1, 2)
+        self._weights = rows.weights[rows.held_out].double()
+
+    def score(self, net: StackedNet) -> np.ndarray:
+        """Return the weighted mean score of each member on its own held-out rows."""
+        scores = self._map(net, net.criterion_.score, self._x, self._y, limit=self._n_components)
+        return ((scores * self._weights).sum(1) / self._weights.sum(1)).cpu().numpy()
+
+    def ask_all_members(self, net: StackedNet, function) -> tuple[torch.Tensor, torch.Tensor]:
+        """Apply a function to what all members say about the held-out rows of each member.
+
+        `function(member, raw, y)` gets the raw outputs `(member, output, component, sample)` of
+        all members on the rows that `member` holds out, and the targets `(target, sample)`.
+        Samples are the last axis of its result.
+
+        Returns
+        -------
+        values : torch.Tensor
+            Results for all held-out rows, float64, samples last.
+        weights : torch.Tensor of shape (sample,)
+            Weights of the rows.
+        """
+        values = [
+            self._map(net, partial(function, member), x.expand(len(self._x), -1, -1), y)
+            for member, (x, y) in enumerate(zip(self._x, self._y, strict=True))
+        ]
+        return torch.cat(values, dim=-1), self._weights.flatten()
+
+    def keep_members(self, members: slice) -> None:
+        """Drop the rows of all other members."""
+        self._x, self._y, self._weights = (t[members] for t in (self._x, self._y, self._weights))
+
+    @torch.inference_mode()
+    def _map(self, net, function, x, y, limit: int | None = None) -> torch.Tensor:
+        """`function(raw, y)` of rows `x`, in float64; samples on the last axis."""
+        network = net.module_.eval()
+        n_components = int(min(limit or math.inf, network.n_components // network.core.n_members))
+        step = max(1, _CHUNK_ELEMENTS // (len(x) * n_components * network.core.width))
+        chunks = [
+            function(network.components(x_chunk, limit=limit), y_chunk)
+            for x_chunk, y_chunk in zip(x.split(step, -1), y.split(step, -1), strict=True)
+        ]
+        return torch.cat(chunks, dim=-1).double()
+
+
+class HeldOutMonitor:
+    """Early stopping by each member's held-out rows, which keeps the best weights of each member.
+
+    A member stops for good after `patience` epochs in a row that did not raise its best score by
+    more than `tol`. Later epochs, which other members still need, do not change its result. So
+    the stack ends with the weights of members that are trained one by one.
+
+    Parameters
+    ----------
+    hold_out : HoldOut
+    n_members : int
+        Number of networks in the stack.
+    patience : int
+    tol : float
+
+    Attributes
+    ----------
+    scores : list of ndarray of shape (n_members,)
+        Held-out scores after each epoch.
+    best_scores : ndarray of shape (n_members,)
+        Best score of each member so far.
+    """
+
+    def __init__(self, hold_out: HoldOut, n_members: int, *, patience: int, tol: float):
+        self._hold_out, self._patience, self._tol = hold_out, patience, tol
+        self.best_scores = np.full(n_members, -np.inf)
+        self._stale = np.zeros(n_members, dtype=int)
+        self._best_tensors: list[list[torch.Tensor] | None] = [None] * n_members
+        self.scores: list[np.ndarray] = []
+
+    def start_from(self, net: StackedNet) -> None:
+        """Take the current weights of the net as the best so far."""
+        self.best_scores = self._hold_out.score(net)
+        self._copy_weights(net, range(len(self.best_scores)))
+
+    def __call__(self, net: StackedNet) -> bool:
+        scores = self._hold_out.score(net)
+        self.scores.append(scores)
+        net.history.record("valid_loss", float(-scores.mean()))
+        net.record_best("valid_loss")
+        running = self._stale < self._patience
+        self._copy_weights(net, np.flatnonzero(running & (scores > self.best_scores)).tolist())
+        progress = scores > self.best_scores + self._tol
+        self.best_scores = np.where(running, np.fmax(scores, self.best_scores), self.best_scores)
+        self._stale = np.where(running, np.where(progress, 0, self._stale + 1), self._stale)
+        return bool((self._stale >= self._patience).all())
+
+    def _copy_weights(self, net: StackedNet, members: Iterable[int]) -> None:
+        """Keep a copy of the current weights of some members."""
+        for member in members:
+            self._best_tensors[member] = [t.clone() for t in self._list_weights(net, member)]
+
+    def restore(self, net: StackedNet) -> None:
+        """Put the best weights of each member back into the net."""
+        for member, best in enumerate(self._best_tensors):
+            if best is not None:
+                for current, value in zip(self._list_weights(net, member), best, strict=True):
+                    current.copy_(value)
+
+    def _list_weights(self, net: StackedNet, member: int) -> list[torch.Tensor]:
+        """Views of all values that training changes in one member, of the head and the network."""
+        of_head = [p.detach()[member] for p in net.criterion_.parameters()]
+        return [*of_head, *net.module_.core.member_tensors(member)]
+
+    def keep_members(self, members: slice) -> None:
+        """Drop the scores of all other members."""
+        self.best_scores = self.best_scores[members]
+        self.scores = [scores[members] for scores in self.scores]
+
+    def summarise(self) -> dict[str, np.ndarray | float]:
+        """Return the fitted attributes: scores with the members last; no such axis for one."""
+        scores, best = np.asarray(self.scores), self.best_scores
+        if len(best) == 1:
+            scores, best = scores[:, 0], float(best[0])
+        return {"validation_scores_": scores, "best_validation_score_": best}
+
+
+class TrainingLossMonitor:
+    """Stop after `patience` epochs in a row that lowered the training loss by at most `tol`.
+
+    The rule of `MLPRegressor` without early stopping. The last weights are kept.
+    """
+
+    def __init__(self, *, patience: int, tol: float):
+        self._patience, self._tol = patience, tol
+        self._best, self._stale = np.inf, 0
+
+    def start_from(self, net: StackedNet) -> None:
+        """Do nothing: the training loss before the first epoch is not known."""
+
+    def __call__(self, net: StackedNet) -> bool:
+        loss = net.history[-1, "train_loss"]
+        self._stale = 0 if loss < self._best - self._tol else self._stale + 1
+        self._best = min(self._best, loss)
+        return self._stale >= self._patience
+
+    def restore(self, net: StackedNet) -> None:
+        """Do nothing: without held-out rows the last weights stay."""
+
+    def summarise(self) -> dict[str, None]:
+        """Return the fitted attributes, which only held-out rows have."""
+        return {"validation_scores_": None, "best_validation_score_": None}
+
+
+def make_monitor(rows: TrainingRows, settings: TrainingSettings):
+    """Return the held-out rows (None without hold-out), and the monitor."""
+    stopping = {"patience": settings.n_iter_no_change, "tol": settings.tol}
+    if not rows.held_out.numel():
+        return None, TrainingLossMonitor(**stopping)
+    hold_out = HoldOut(rows)
+    return hold_out, HeldOutMonitor(hold_out, len(rows.train), **stopping)
+
+
+def calibrate_std(
+    net: StackedNet,
+    hold_out: HoldOut | None,
+    *,
+    enabled: bool,
+    ddof: int,
+    default: np.ndarray,
+    y_scale: np.ndarray,
+) -> dict[str, np.ndarray | float]:
+    """Return the fitted attributes `std_factor_` and, for constant noise, `noise_std_`.
+
+    The factor is the ratio of held-out errors to predicted standard deviations, per target.
+
+    Only one member did not train on a held-out row. The mean of M members is closer to the target
+    than one of them: its expected squared error is lower by 1 - 1/M of the variance between
+    members. Members that trained on the row show slightly less of it than on new rows. The rows
+    also chose the epoch; with a few hundred of them the error is slightly low as well. The error
+    of the mean is at least what M independent errors would give.
+
+    Parameters
+    ----------
+    net : StackedNet
+        With a `GaussianHead`.
+    hold_out : HoldOut or None
+    enabled : bool
+        Whether to estimate the factor, if there are held-out rows.
+    ddof : int
+        Subtracted from the number of components in the variance of their means.
+    default : ndarray of shape (n_targets,)
+        The factor without an estimate.
+    y_scale : ndarray of shape (n_targets,)
+        The unit of the scaled targets.
+    """
+    head, n_members = net.criterion_, net.module_.core.n_members
+    assert isinstance(head, GaussianHead)
+
+    def compare(member, raw, y):
+        """Squared error of a member, and variance between the others, `(2, target, sample)`.
+
+        Both in units of the total variance of all members together.
+        """
+        mean, variance = head.mean_and_variance(raw)  # (member, target, component, sample)
+        all_means = mean.transpose(0, 1).flatten(1, 2)
+        correction = min(ddof, all_means.shape[1] - 1)
+        total = variance.mean(dim=(0, 2)) + all_means.var(dim=1, correction=correction)
+        of_members = mean.mean(dim=2)
+        error = (y - of_members[member]) ** 2
+        others = torch.cat([of_members[:member], of_members[member + 1 :]])
+        spread = others.var(dim=0) if len(others) > 1 else torch.zeros_like(error)
+        return torch.stack([error, spread]) / total
+
+    factor = default
+    if enabled and hold_out is not None:
+        values, weights = hold_out.ask_all_members(net, compare)
+        n_rows = weights.sum()
+        error, spread = ((values * weights).sum(-1) / n_rows).cpu().numpy()
+        squared = np.maximum(error - (1 - 1 / n_members) * spread, error / n_members)
+        share = float(n_rows) / (float(n_rows) + _PRIOR_ROWS)
+        factor = np.sqrt(1 + share * (squared - 1))
+    found = {"std_factor_": factor}
+    if head.noise == "homoscedastic":
+        noise_std = head.noise_std().detach().cpu().double().numpy()
+        found["noise_std_"] = noise_std * factor * y_scale
+    return {k: float(v[0]) for k, v in found.items()} if len(factor) == 1 else found
