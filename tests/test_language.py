@@ -22,6 +22,8 @@ PATHS = (
     "sk_deltauq/distributions/*.py",
     "sk_deltauq/metrics/*.py",
     "tools/*.py",
+    "README.md",
+    "docs/**/*.rst",
 )
 
 # Phrases (without regard to case or line breaks), and what to write instead.

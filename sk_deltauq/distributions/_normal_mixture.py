@@ -109,7 +109,7 @@ class NormalMixture:
 
     @property
     def epistemic(self):
-        """Epistemic part of `std`: the spread of the component means, of the shape of `mean`."""
+        """Epistemic part of `std`, ``sqrt(std**2 - aleatoric**2)``, of the shape of `mean`."""
         if self._aleatoric is None:
             return self._by_rows(lambda means, _: component_std(means))
         std = self.std
