@@ -7,10 +7,10 @@ import torch
 from sklearn.base import is_classifier
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
-from sk_deltauq._random import Stream, torch_generators
+from sk_deltauq._host import Stream, torch_generators
 from sk_deltauq._skorch.training import Training
-from sk_deltauq._torch.embeddings import EMBEDDINGS
-from sk_deltauq._torch.heads import CategoricalHead, GaussianHead
+from sk_deltauq._networks.mlp import EMBEDDINGS
+from sk_deltauq._networks.heads import CategoricalHead, GaussianHead
 
 # Not narrower: prediction pads its chunks to a number of floats, and narrow nets have more rows.
 TINY = {
