@@ -3,14 +3,14 @@
 The content hash of the rows decides whether they are right. The rest is left to openml, with these
 consequences:
 
-- There is no time limit. openml waits for ever for a server that accepts a connection and then
+- There is no time limit. openml waits without end for a server that accepts a connection and then
   sends nothing. Without a network, each set waits until the name look-up fails twice.
 - openml deletes its copy of a set when it fails to complete that copy.
 - openml reads the pickle that it stored beside a downloaded file. It does not verify cached files;
   the content hash finds wrong rows, whatever the cause.
 - A cache without write permission works only if it holds that pickle, and never for Parquet files.
 - openml prefers Parquet, which it loads by HTTP without a checksum, to ARFF with its MD5 checksum.
-- openml creates its configuration and cache folders when it is imported.
+- openml creates its configuration and cache folders when it is imported, and logs each request.
 """
 
 from __future__ import annotations
@@ -157,7 +157,6 @@ def _load(spec: Spec, folder: Path, how: str, refresh: bool = False) -> Dataset:
 
 def _convert_frame(frame: pd.DataFrame, source: str) -> RawTable:
     """All columns as float64, with nominal columns by the numbers that their categories spell."""
-    frame = frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
     # openml stores small whole numbers as uint8, which would overflow.
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return RawTable(tuple(map(str, frame.columns)), values, source)

@@ -123,6 +123,8 @@ def test_the_configuration_of_openml_is_restored(server, sources, openml_client,
     config = openml_client.config
     monkeypatch.setattr(config, "apikey", "SECRET")
     monkeypatch.setattr(config, "server", "https://mine.example/api/v1/xml")
+    monkeypatch.setattr(config, "retry_policy", "robot")
+    monkeypatch.setattr(config, "connection_n_retries", 7)
     monkeypatch.setenv("OPENML_SKIP_PARQUET", "perhaps")
 
     def settings():
