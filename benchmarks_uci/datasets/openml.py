@@ -21,7 +21,6 @@ import os
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from benchmarks_uci.datasets.checks import build
 from benchmarks_uci.datasets.dataset import (
@@ -128,6 +127,7 @@ def _configure_openml(openml_id: int, sources: Sources):
 
 def _load(spec: Spec, folder: Path, how: str, refresh: bool = False) -> Dataset:
     import openml
+    import pandas as pd
 
     number = str(spec.openml_id)  # a look-up by name asks the server each time
     try:
@@ -141,8 +141,11 @@ def _load(spec: Spec, folder: Path, how: str, refresh: bool = False) -> Dataset:
     source = f"OpenML data set {number} ({dataset.name}, version {dataset.version}), {how}"
     way_out = f"The copy is in {folder}. Delete this folder to download the set again."
     try:
-        frame, *_ = dataset.get_data(include_row_id=True, include_ignore_attribute=True)
-        return build(spec, _convert_frame(pd.DataFrame(frame), source))
+        data, *_ = dataset.get_data(include_row_id=True, include_ignore_attribute=True)
+        frame = pd.DataFrame(data)
+        # openml stores small whole numbers as uint8, which would overflow.
+        values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+        return build(spec, RawTable(tuple(map(str, frame.columns)), values, source))
     except MemoryError:
         raise
     except OSError as error:
@@ -153,13 +156,6 @@ def _load(spec: Spec, folder: Path, how: str, refresh: bool = False) -> Dataset:
         raise DataCorrupt(
             f"{spec.name}: {source}, cannot be read ({type(error).__name__}: {error}). {way_out}"
         ) from error
-
-
-def _convert_frame(frame: pd.DataFrame, source: str) -> RawTable:
-    """All columns as float64, with nominal columns by the numbers that their categories spell."""
-    # openml stores small whole numbers as uint8, which would overflow.
-    values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    return RawTable(tuple(map(str, frame.columns)), values, source)
 
 
 def _explain_failure(error: Exception, spec: Spec, folder: Path) -> DataError:
