@@ -6,8 +6,8 @@ consequences:
 - There is no time limit. openml waits without end for a server that accepts a connection and then
   sends nothing. Without a network, each set waits until the name look-up fails twice.
 - openml deletes its copy of a set when it fails to complete that copy.
-- openml reads the pickle that it stored beside a downloaded file. It does not verify cached files;
-  the content hash finds wrong rows, whatever the cause.
+- openml reads its own pickle of a downloaded file, and does not verify cached files. The content
+  hash finds wrong rows in both.
 - A cache without write permission works only if it holds that pickle, and never for Parquet files.
 - openml prefers Parquet, which it loads by HTTP without a checksum, to ARFF with its MD5 checksum.
 - openml creates its configuration and cache folders when it is imported, and logs each request.

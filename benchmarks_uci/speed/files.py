@@ -22,7 +22,7 @@ def contents(environment: dict, found: dict[str, list[Result]], grown: list[Curv
 
 
 def earlier(path: Path, environment: dict) -> dict:
-    """Read the file, whose figures stay beside the ones measured now in this environment.
+    """Read the file. It must have been measured in this environment, because its figures stay.
 
     Raises
     ------

@@ -21,38 +21,24 @@ BEYOND = f"{PEAK} beyond the arrays"
 
 def measure(quick: bool) -> list[Result]:
     """Peak memory compared with the arrays, with more rows, and with tiling."""
-    return [*_measure_prediction(quick), *_measure_tiling(quick), *_measure_fit(quick)]
+    return [*_measure_prediction(quick), _measure_tiling(quick), _measure_fit(quick)]
 
 
 def _measure_prediction(quick):
     n_rows = 10_000 if quick else 1_000_000
-    peaks = {
-        dtype: peak_in_new_process("predict", n_rows=n_rows, dtype=dtype) / 1e6
+    single, double = (
+        peak_in_new_process("predict", n_rows=n_rows, dtype=dtype) / 1e6
         for dtype in ("float32", "float64")
-    }
-    results = [
-        Result(
-            f"{PEAK}, n = {n_rows:,}, K = {prediction.N_ANCHORS}, {dtype}",
-            "input and output arrays",
-            peak,
-            "MB more",
-            goal=300,
-        )
-        for dtype, peak in peaks.items()
-    ]
-    ten_times = peak_in_new_process("predict", n_rows=10 * n_rows, dtype="float32") / 1e6
-    results.append(
-        Result(
-            f"{BEYOND}, n = {10 * n_rows:,}, float32",
-            f"n = {n_rows:,}",
-            ten_times - peaks["float32"],
-            "MB more",
-            goal=10,
-            parts={f"{10 * n_rows:,}": ten_times, f"{n_rows:,}": peaks["float32"]},
-            parts_unit="MB",
-        )
     )
-    return results
+    many = peak_in_new_process("predict", n_rows=10 * n_rows, dtype="float32") / 1e6
+    what = f"{PEAK}, n = {n_rows:,}, K = {prediction.N_ANCHORS}"
+    arrays, parts = "input and output arrays", {f"{10 * n_rows:,}": many, f"{n_rows:,}": single}
+    what_many = f"{BEYOND}, n = {10 * n_rows:,}, float32"
+    return [
+        Result(f"{what}, float32", arrays, single, "MB more", goal=300),
+        Result(f"{what}, float64", arrays, double, "MB more", goal=300),
+        _compare(what_many, f"n = {n_rows:,}", many - single, "MB more", 10, parts),
+    ]
 
 
 def _measure_tiling(quick):
@@ -61,34 +47,21 @@ def _measure_tiling(quick):
         peak_in_new_process(name, n_rows=n_rows, large=True) / 1e6
         for name in ("predict", "predict_tiled")
     )
-    return [
-        Result(
-            f"{BEYOND}, n = {n_rows:,}, {prediction.LARGE}",
-            "concatenate and tile",
-            ours / tiled,
-            "times as much",
-            goal=0.1,
-            parts={"ours": ours, "tile": tiled},
-            parts_unit="MB",
-        )
-    ]
+    what, parts = f"{BEYOND}, n = {n_rows:,}, {prediction.LARGE}", {"ours": ours, "tile": tiled}
+    return _compare(what, "concatenate and tile", ours / tiled, "times as much", 0.1, parts)
 
 
 def _measure_fit(quick):
     n_rows, n_features = (10_000 if quick else 1_000_000), 50
-    peak = peak_in_new_process("fit", n_rows=n_rows, n_features=n_features)
-    data = 4 * n_rows * n_features
-    return [
-        Result(
-            f"peak memory of data and fit, n = {n_rows:,}, d = {n_features}",
-            "the data in float32",
-            peak / data,
-            "times as much",
-            goal=2.5,
-            parts={"peak": peak / 1e6, "data": data / 1e6},
-            parts_unit="MB",
-        )
-    ]
+    peak = peak_in_new_process("fit", n_rows=n_rows, n_features=n_features) / 1e6
+    data = 4 * n_rows * n_features / 1e6
+    what = f"peak memory of data and fit, n = {n_rows:,}, d = {n_features}"
+    parts = {"peak": peak, "data": data}
+    return _compare(what, "the data in float32", peak / data, "times as much", 2.5, parts)
+
+
+def _compare(what, against, value, unit, goal, parts):
+    return Result(what, against, value, unit, goal, parts=parts, parts_unit="MB")
 
 
 def peak_in_new_process(name: str, **settings) -> int:

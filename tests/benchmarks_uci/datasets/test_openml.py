@@ -47,7 +47,7 @@ def cached(server, sources):
     return next(sources.cache_dir.rglob("531"))
 
 
-# ------------------------------------------------------------------------------------ what works
+# ------------------------------------------------------------------------------- successful loads
 
 
 @pytest.mark.parametrize("parquet", [False, True])
@@ -139,7 +139,7 @@ def test_the_configuration_of_openml_is_restored(server, sources, openml_client,
     assert "SECRET" not in "".join(server.asked)
 
 
-# ------------------------------------------------------------------------------ what is not there
+# ------------------------------------------------------------------------------ unavailable sets
 
 
 @pytest.mark.parametrize(
@@ -221,11 +221,11 @@ def test_the_cache_cannot_be_written(server, sources, monkeypatch, broken):
         def fail(*args, **kwargs):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("pickle.dump", fail)  # openml writes the parsed rows beside the file
+        monkeypatch.setattr("pickle.dump", fail)  # openml stores the parsed rows
     fails(DataUnavailable, sources, "cannot write to the OpenML cache", "--cache-dir")
 
 
-# --------------------------------------------------------------------------------- what is wrong
+# ---------------------------------------------------------------------------------- corrupt sets
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "page", "pickle"])
