@@ -14,7 +14,7 @@ from benchmarks_uci.datasets.dataset import DataCorrupt, DataUnavailable
 
 
 def read_table(path: Path, name: str) -> tuple[tuple[str, ...] | None, np.ndarray]:
-    """Read a text file, which may be gzipped: its header or None, and its numbers.
+    """Read the header (or None) and the numbers of a text file, which may be gzipped.
 
     Commas, semicolons or white space separate the cells. Blank lines do not count.
 

@@ -20,7 +20,7 @@ def model():
     return fitted_model(widening=0)
 
 
-def test_tiling_gives_the_compare_numbers(model):
+def test_tiling_gives_the_same_numbers(model):
     exact, public = compare_numbers(model, random_features(50, 9, seed=1))
     assert exact.value < 1e-10
     assert public.value < 1e-4
