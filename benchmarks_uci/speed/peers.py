@@ -1,7 +1,7 @@
 """Common alternatives compared with ours: seconds of fit and prediction with a std, and the NLL.
 
 All methods train on the same random splits of real sets. NGBoost and MAPIE are in the extra
-`rivals`. Peers that are not installed and sets that are not available are left out.
+`external`. Peers that are not installed and sets that are not available are left out.
 """
 
 from __future__ import annotations
