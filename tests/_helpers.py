@@ -7,10 +7,15 @@ import torch
 from sklearn.base import is_classifier
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
-from sk_deltauq._random import Stream, torch_generators
-from sk_deltauq._skorch.training import Training
-from sk_deltauq._torch.embeddings import EMBEDDINGS
-from sk_deltauq._torch.heads import CategoricalHead, GaussianHead
+from sk_deltauq._host import Stream, torch_generators
+from sk_deltauq._networks.heads import CategoricalHead, GaussianHead
+from sk_deltauq._networks.mlp import NetworkSpec
+from sk_deltauq._training.held_out import make_monitor
+from sk_deltauq._training.method import DrawContext
+from sk_deltauq._training.net import make_net
+from sk_deltauq._training.rows import assign_rows
+from sk_deltauq._training.settings import TrainingSettings
+from sk_deltauq._validation import FitData
 
 # Not narrower: prediction pads its chunks to a number of floats, and narrow nets have more rows.
 TINY = {
@@ -35,9 +40,17 @@ def classifier(**params):
 ESTIMATORS = [regressor, classifier]
 
 
-def embed(name, n_features, generators=(), members=()):
-    """An embedding for networks with these generators, which are these members."""
-    return EMBEDDINGS[name](n_features, generators, members)
+def make_spec(n_features, n_outputs, members, *, embedding=None, sizes=(8, 7), activation="tanh"):
+    """What a network of these members is made of; a member has the same weights in any stack."""
+    return NetworkSpec(
+        n_features=n_features,
+        n_outputs=n_outputs,
+        hidden_layer_sizes=sizes,
+        activation=activation,
+        embedding=embedding,
+        members=members,
+        generators=torch_generators(7, Stream.WEIGHTS, members),
+    )
 
 
 N = 40
@@ -85,56 +98,100 @@ def assert_finite(found):
             assert np.isfinite(value).all(), method
 
 
-def assert_stacked_is_alone(make_module, *, kind, hold_out, weighted=False, **settings):
+def make_settings(**changes):
+    """Training settings for a few quick epochs."""
+    settings = {
+        "n_members": 3,
+        "max_iter": 10,
+        "batch_size": 16,
+        "learning_rate": "invscaling",
+        "learning_rate_init": 0.05,
+        "averaging": 2,
+        "alpha": 0.01,
+        "tol": 0.0,
+        "n_iter_no_change": 10,
+        "early_stopping": False,
+        "validation_fraction": 0.2,
+        "partial": False,
+        "device": "cpu",
+        "net_params": {},
+        "verbose": False,
+        "name": "test",
+    }
+    return TrainingSettings(**{**settings, **changes})
+
+
+def member_weights(net, member):
+    """All values that training changes in one member."""
+    of_head = [p.detach()[member] for p in net.criterion_.parameters()]
+    return [*of_head, *net.module_.core.member_tensors(member)]
+
+
+def assert_stacked_is_alone(
+    method, *, kind, hold_out, weighted=False, embedding=None, set_members=None, **settings
+):
     """Train three members as one stack, and each by itself: they must be the same.
 
-    `make_module(n_outputs, generators, members)` makes a network of two features; `settings` are
-    for `Training`. With `hold_out` the members stop early, not all of them at once.
+    `settings` are for `TrainingSettings`. With `hold_out` the members stop early, not all of them
+    at once. `set_members(network, members)` puts what the method draws per member in place: the
+    method itself numbers the members of any stack from 0.
     """
     rng = np.random.default_rng(0)
     x = torch.from_numpy(rng.normal(size=(90, 2)).astype(np.float32))
     labels = (x[:, 0] > 0).long()
     y = 2 * x[:, :1] if kind == "regressor" else labels.float()[:, None]
     weights = torch.from_numpy(rng.uniform(0.5, 2, 90).astype(np.float32) ** weighted)
-    defaults = {
-        "n_members": 3,
-        "seed": 7,
-        "n_folds": 5 if hold_out else 0,
-        "max_iter": 40 if hold_out else 10,
-        "warn": False,
-        "batch_size": 16,
-        "learning_rate": "invscaling",
-        "learning_rate_init": 0.05,
-        "averaging": 2,
-        "alpha": 0.01,
-        "tol": 1e-4 if hold_out else 0,
-        "n_iter_no_change": 2 if hold_out else 10,
-        "device": "cpu",
-        "net_params": {},
-        "verbose": False,
-        "name": "test",
-    }
-    three = Training(**{**defaults, **settings})
+    data = FitData(x.numpy(), x, y, weights, labels.numpy())
+    early = {"early_stopping": True, "max_iter": 40, "tol": 1e-4, "n_iter_no_change": 2}
+    settings = make_settings(**{**(early if hold_out else {}), **settings})
 
     def train(members):
         if kind == "regressor":
             head = GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=len(members))
         else:
             head = CategoricalHead(2)
-        generators = torch_generators(7, Stream.WEIGHTS, members)
-        module = make_module(head.n_network_outputs, generators, members)
-        rows = three.rows(x, y, weights, labels=labels.numpy()).of_members(members)
-        training = replace(three, n_members=len(members))
-        net = training.new_net(module, head, len(x))
-        return net, training.run(net, rows)
+        spec = make_spec(2, head.n_network_outputs, members, embedding=embedding, sizes=(8,))
+        network = method.network(spec)
+        of_all = assign_rows(
+            data,
+            settings,
+            [0, 1, 2],
+            np.random.default_rng(3),
+            torch_generators(7, Stream.BATCHES, [0, 1, 2]),
+        )
+        rows = replace(
+            of_all,
+            train=of_all.train[members],
+            held_out=of_all.held_out[members],
+            generators=[of_all.generators[member] for member in members],
+        )
+        n_train, n_held_out = rows.train.shape[1], rows.held_out.shape[1]
+        context = DrawContext(data, 7, 0, settings, n_train, n_held_out, None, None)
+        method.draw(network, context)
+        if set_members is not None:
+            set_members(network, members)
+        net = make_net(network, head, settings, 16)
+        _, monitor = make_monitor(rows, settings)
+        net.train(
+            rows,
+            batches=method.batches(network, rows, 16),
+            step=method.step,
+            n_epochs=settings.max_iter,
+            decay=True,
+            averaged_epochs=settings.averaging,
+            monitor=monitor,
+        )
+        monitor.restore(net)
+        return net, monitor
 
     stacked, monitor = train([0, 1, 2])
     lengths = set()
     for member in range(3):
         alone, own_monitor = train([member])
         lengths.add(len(alone.history))
-        pairs = zip(stacked.member_tensors(member), alone.member_tensors(0), strict=True)
-        for mine, own in pairs:
+        for mine, own in zip(
+            member_weights(stacked, member), member_weights(alone, 0), strict=True
+        ):
             torch.testing.assert_close(mine, own, rtol=1e-3, atol=1e-5)
         if hold_out:
             best = monitor.best_scores[member]

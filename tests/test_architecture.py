@@ -70,7 +70,7 @@ def imported_modules(path):
 
 
 def part(module):
-    """`sk_deltauq._torch.layers` belongs to `_torch`, `sk_deltauq` itself to `__init__`."""
+    """`sk_deltauq._networks.mlp` belongs to `_torch`, `sk_deltauq` itself to `__init__`."""
     return [*module.split("."), "__init__"][1]
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sk_deltauq import DeltaUQRegressor
-from sk_deltauq._folds import deal_folds
-from sk_deltauq._random import Stream, numpy_rng
+from sk_deltauq._training.rows import assign_folds
+from sk_deltauq._host import Stream, numpy_rng
 from sk_deltauq.baselines import PBPRegressor
 
 # Without `widening`, which acts on rows and not on the factor
@@ -36,7 +36,7 @@ def test_it_makes_held_out_errors_as_large_as_predicted(data, n_members, noise):
     """
     X, y = data
     with_factor, without = pair(data, n_members=n_members, noise=noise)
-    _, held_out = deal_folds(numpy_rng(without.seed_, Stream.FOLDS), len(X), 6, n_members)
+    _, held_out = assign_folds(numpy_rng(without.seed_, Stream.FOLDS), len(X), 6, n_members)
     dist, n_anchors = without.predict_dist(X), len(without.anchors_)
     # The mixture's means are spread so that n_components - 1 stands in the denominator.
     n_components = n_members * n_anchors

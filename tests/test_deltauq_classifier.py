@@ -10,9 +10,9 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.metrics import log_loss, roc_auc_score
 
-from sk_deltauq._folds import deal_folds
-from sk_deltauq._random import Stream, numpy_rng
-from sk_deltauq._validation import scaled_tensor
+from sk_deltauq._training.rows import assign_folds
+from sk_deltauq._host import Stream, numpy_rng
+from sk_deltauq._validation import scale_to_tensor
 from tests._helpers import LEARN, answers, assert_finite, assert_same_answers, classifier
 
 TEMPER = {"temper": True, "early_stopping": True}
@@ -37,7 +37,7 @@ def X(classification_data):
 
 def logits_by_a_loop(model, X):
     """Logits `(anchor, row, class)` of a model with one member, one anchor at a time."""
-    x, anchors = (scaled_tensor(rows, model.x_scaler_) for rows in (X, model.anchors_))
+    x, anchors = (scale_to_tensor(rows, model.x_scaler_) for rows in (X, model.anchors_))
     with torch.inference_mode():
         raw = [
             model.net_.module_(x.T[None], anchor[:, None].expand(-1, len(x))[None])[0].T
@@ -287,7 +287,7 @@ def test_tempering_shrinks_the_logits_by_the_uncertainty(tempered, X):
 def test_the_range_of_tempering_is_that_of_held_out_training_rows(tempered, classification_data):
     X, y = classification_data
     labels = np.searchsorted(tempered.classes_, y)
-    _, held_out = deal_folds(numpy_rng(tempered.seed_, Stream.FOLDS, 0), 60, 10, 1, labels)
+    _, held_out = assign_folds(numpy_rng(tempered.seed_, Stream.FOLDS, 0), 60, 10, 1, labels)
     assert held_out.shape == (1, 5)
     std = logits_by_a_loop(tempered, X[held_out[0]]).std(axis=0, ddof=1).mean(axis=1)
     np.testing.assert_allclose(tempered.temper_range_, [std.min(), std.max()], rtol=1e-5)

@@ -8,7 +8,7 @@ from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from sk_deltauq import DeltaUQRegressor
-from sk_deltauq._validation import scaled_tensor
+from sk_deltauq._validation import scale_to_tensor
 from sk_deltauq.metrics import gaussian_nll
 from tests._helpers import LEARN, answers, assert_finite, assert_same_answers, regressor
 
@@ -91,7 +91,7 @@ def test_prediction_is_the_papers_equation_6_written_as_a_loop_over_anchors(regr
     X, y = regression_data
     model = regressor(max_iter=10, widening=0).fit(X, y)
     module, scale = model.net_.module_, model.y_scaler_.scale_[0]
-    x, anchors = (scaled_tensor(rows, model.x_scaler_) for rows in (X, model.anchors_))
+    x, anchors = (scale_to_tensor(rows, model.x_scaler_) for rows in (X, model.anchors_))
     means, variances = [], []
     with torch.inference_mode():
         for anchor in anchors:
@@ -407,10 +407,10 @@ def test_anchors_of_a_stream_are_a_sample_of_all_its_rows():
 def test_partial_fit_goes_on_from_fit(regression_data):
     X, y = regression_data
     model = regressor(learning_rate_init=1e-12).fit(X, y)
-    before, scale = model.net_.module_.first.weight.detach().clone(), model.x_scaler_.scale_
+    before, scale = model.net_.module_.core.first.weight.detach().clone(), model.x_scaler_.scale_
     model.partial_fit(X[:10] * 100, y[:10])
     np.testing.assert_array_equal(model.x_scaler_.scale_, scale)
-    np.testing.assert_allclose(model.net_.module_.first.weight.detach(), before, atol=1e-10)
+    np.testing.assert_allclose(model.net_.module_.core.first.weight.detach(), before, atol=1e-10)
     assert model.n_iter_ == 4
 
 

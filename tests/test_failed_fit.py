@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from sk_deltauq._skorch.net import StackedNet
+from sk_deltauq._training.net import StackedNet
 from tests._helpers import answers, assert_finite, assert_same_answers
 
 

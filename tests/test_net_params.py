@@ -85,7 +85,7 @@ def test_a_users_module_gets_anchor_and_difference(make, data, module, embedding
     X, y = data
     model = make(module=module, n_members=2, embedding=embedding).fit(X, y)
     assert_finite(answers(model, X))
-    members = model.net_.module_.members
+    members = model.net_.module_.core.members
     width = {None: 1, "sinusoidal": 7}[embedding] * X.shape[1]
     first = next(m for m in members[0].modules() if isinstance(m, torch.nn.Linear))
     assert first.in_features == 2 * width
@@ -97,7 +97,7 @@ def test_a_users_module_gets_anchor_and_difference(make, data, module, embedding
 def test_a_users_linear_module_is_the_formula_of_the_paper(regression_data):
     X, y = regression_data
     model = regressor(module=torch.nn.Linear, noise=None, max_iter=10, widening=0).fit(X, y)
-    linear = model.net_.module_.members[0]
+    linear = model.net_.module_.core.members[0]
     weight = linear.weight.detach().double().numpy()[0]
     scale, mean = model.x_scaler_.scale_, model.x_scaler_.mean_
     x, c = (X - mean) / scale, (model.anchors_ - mean) / scale
@@ -115,7 +115,7 @@ def test_dropout_and_batch_norm_are_off_at_prediction(make, data):
     X, y = data
     model = make(module=MLP, early_stopping=True).fit(X, y)
     assert_same_answers(answers(model, X), answers(model, X))
-    batch_norm = model.net_.module_.members[0][1]
+    batch_norm = model.net_.module_.core.members[0][1]
     before = batch_norm.running_mean.clone()
     assert before.abs().max() > 0
     model.predict(X + 100)

@@ -251,7 +251,7 @@ def test_alpha_decays_weights_but_not_biases(make, data):
         assert decay[id(p)] == (0.5 / 20 if name.endswith("weight") else 0), name
     params = {"max_iter": 60, "learning_rate_init": 0.02}
     plain, decayed = (make(**params, alpha=alpha).fit(X, y) for alpha in (0, 100))
-    sizes = [m.net_.module_.first.weight.abs().mean().item() for m in (plain, decayed)]
+    sizes = [m.net_.module_.core.first.weight.abs().mean().item() for m in (plain, decayed)]
     assert sizes[1] < 0.6 * sizes[0]
 
 

@@ -262,4 +262,4 @@ def test_the_first_member_does_not_depend_on_how_many_there_are(make, data):
     one, three = (make(n_members=n, **params).fit(X, y) for n in (1, 3))
     for own, stacked in zip(one.net_.member_tensors(0), three.net_.member_tensors(0), strict=True):
         torch.testing.assert_close(stacked, own, rtol=1e-4, atol=1e-6)
-    assert not torch.equal(*(three.net_.module_.first.weight[m] for m in (0, 1)))
+    assert not torch.equal(*(three.net_.module_.core.first.weight[m] for m in (0, 1)))

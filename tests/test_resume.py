@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._skorch.net import StackedNet
-from sk_deltauq._skorch.rows import TrainingRows
+from sk_deltauq._training.net import StackedNet
+from sk_deltauq._training.rows import TrainingRows
 from tests._helpers import regressor
 
 
@@ -92,12 +92,12 @@ def test_partial_fit_takes_todays_step_size_batch_size_and_loss(regression_data)
     model = regressor(batch_size=50).partial_fit(X[:5], y[:5])
     assert model.net_.batch_size == 5
     model.set_params(learning_rate_init=1e-12, nll_beta=1.0)
-    weights = model.net_.module_.first.weight.clone()
+    weights = model.net_.module_.core.first.weight.clone()
     model.partial_fit(X, y)
     assert model.net_.batch_size == 50
     assert model.net_.criterion_.nll_beta == 1.0
     assert model.net_.optimizer_.param_groups[0]["lr"] == 1e-12
-    torch.testing.assert_close(model.net_.module_.first.weight, weights, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(model.net_.module_.core.first.weight, weights, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("changed", [{"alpha": 50.0}, {"net_params": {"lr": 0.1}}])

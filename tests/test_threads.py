@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sk_deltauq import DeltaUQRegressor
-from sk_deltauq._threads import map_in_threads, one_thread
+from sk_deltauq._host import map_in_threads, one_thread
 
 
 @pytest.fixture

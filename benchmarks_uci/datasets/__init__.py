@@ -1,14 +1,17 @@
-"""The nine UCI regression sets, and where their rows may come from."""
+"""The nine UCI regression sets and the sources of their rows."""
 
 from __future__ import annotations
 
 from benchmarks_uci.datasets import embedded, folder, openml
-from benchmarks_uci.datasets.checks import build
-from benchmarks_uci.datasets.dataset import Dataset
+from benchmarks_uci.datasets.dataset import (
+    DataCorrupt,
+    DataError,
+    Dataset,
+    DataUnavailable,
+    Sources,
+)
 from benchmarks_uci.datasets.embedded import EMBEDDED
-from benchmarks_uci.datasets.errors import DataCorrupt, DataError, DataUnavailable
 from benchmarks_uci.datasets.registry import NAMES, SETS, find
-from benchmarks_uci.datasets.sources import ANYWHERE, Sources
 
 __all__ = [
     "EMBEDDED",
@@ -23,29 +26,32 @@ __all__ = [
 ]
 
 
-def load(name: str, sources: Sources = ANYWHERE) -> Dataset:
-    """The set of that name, from the first source that has it.
+def load(name: str, sources: Sources | None = None) -> Dataset:
+    """Load a set from its source, and check its rows.
 
-    These are: the folder, which must have it if one is given; the repository's own copy, for the
-    sets in `EMBEDDED`; OpenML's cache; a download from OpenML. The rows are the same wherever
-    they come from. A source that has the set but not its expected rows is an error, not a reason
-    to go on to the next.
+    With `sources.data_dir`, the folder is the only source. Otherwise the sets in `EMBEDDED` come
+    from the repository's own copy, and the other sets from OpenML or its cache. Wrong rows in a
+    source are an error; `load` does not try another source then.
+
+    Parameters
+    ----------
+    name : str
+    sources : Sources or None, default=None
+        None means `Sources()`.
 
     Raises
     ------
     DataUnavailable
-        No source has it.
+        No source has the set.
     DataCorrupt
-        The first source that has it holds other rows than expected.
+        The source has other rows than expected.
     ValueError
-        There is no set of that name.
+        No set has this name.
     """
     spec = find(name)
+    sources = Sources() if sources is None else sources
     if sources.data_dir is not None:
         return folder.load(spec, sources.data_dir)
     if name in EMBEDDED:
-        return embedded.load(spec)  # before the cache: nothing there can stop the main job
-    cached = openml.read_cache(spec, sources)
-    if cached is not None:
-        return build(spec, cached)
-    return build(spec, openml.download(spec, sources))
+        return embedded.load(spec)
+    return openml.load(spec, sources)

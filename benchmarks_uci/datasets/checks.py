@@ -1,4 +1,4 @@
-"""From a raw table to a data set that is known to be the expected one."""
+"""Make a data set from a raw table, and check that its rows are the expected ones."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from benchmarks_uci.datasets.dataset import Dataset, RawTable
-from benchmarks_uci.datasets.errors import DataCorrupt
+from benchmarks_uci.datasets.dataset import DataCorrupt, Dataset, RawTable
 from benchmarks_uci.datasets.registry import Spec
 
-# Of the target's moments and, in units of its standard deviation, of a column's: what rounding
-# to five digits may move.
+# Allowed difference of a column's mean and standard deviation, in units of the latter. Rounding to
+# five digits stays below it.
 RELATIVE_TOLERANCE = 1e-4
 
 
 def build(spec: Spec, table: RawTable, target: str | None = None) -> Dataset:
-    """Take the inputs and the target out of the table, and check that they are those of `spec`.
+    """Split the table into inputs and target, and check both against `spec`.
 
-    The inputs come in the order and under the names of the registry, whatever the source has, so
-    that a method sees the same numbers from all sources.
+    The inputs get the order and the names of the registry, so a method sees the same numbers from
+    every source.
 
     Parameters
     ----------
     spec : Spec
     table : RawTable
     target : str or None, default=None
-        The target's name in this table; None looks for the names that the registry knows.
+        The target's name in this table; None searches for the names in the registry.
 
     Raises
     ------
     DataCorrupt
-        The rows are not the expected ones; the message says what was found and what expected.
+        The rows differ from the expected ones. The message gives both.
     """
-    X, y, names = _parts(spec, table, target)
+    X, y, names = _split_columns(spec, table, target)
     _check_shape(spec, table, X, names)
     _check_finite(spec, table, X, y, names)
-    X = np.ascontiguousarray(X[:, _columns(spec, X)])
+    X = np.ascontiguousarray(X[:, _match_columns(spec, X)])
     _check_moments(spec, table, X, y)
     rows = np.column_stack([X, y])
     order = np.lexsort(rows.T[::-1])  # by the first column, then the second, ...
-    lines = _lines(rows)
+    pattern = ",".join(["%.6g"] * rows.shape[1])
+    lines = [pattern % tuple(row) for row in rows.tolist()]
     content_hash = _sha256(lines[i] for i in order)
     if content_hash != spec.content_hash:
         raise DataCorrupt(
             f"{spec.name}: {table.source} is not the expected data: its shape, means and standard "
             f"deviations are right, its rows are not. SHA-256 of the sorted rows at six digits: "
-            f"found {content_hash}, expected {spec.content_hash}. Values were changed, or rounded "
-            f"otherwise than in the published file; take the set from elsewhere."
+            f"found {content_hash}, expected {spec.content_hash}. Values were changed or rounded "
+            f"differently from the published file; use another source."
         )
     return Dataset(
         name=spec.name,
@@ -62,24 +62,26 @@ def build(spec: Spec, table: RawTable, target: str | None = None) -> Dataset:
     )
 
 
-def plain(name: str) -> str:
-    """A column's name without case and punctuation, which differ between sources."""
+def normalize_name(name: str) -> str:
+    """A column's name without case and punctuation, because these differ between sources."""
     return "".join(character for character in name.lower() if character.isalnum())
 
 
-def _parts(spec, table, target):
+def _split_columns(spec, table, target):
     """The inputs, the target, and the inputs' names in the table."""
     known = (spec.target, spec.openml_target, *spec.aliases) if target is None else (target,)
-    targets = {plain(name) for name in known}
-    excluded = {plain(name) for name in spec.excluded}
-    found = [i for i, name in enumerate(table.columns) if plain(name) in targets]
+    targets = {normalize_name(name) for name in known}
+    excluded = {normalize_name(name) for name in spec.excluded}
+    found = [i for i, name in enumerate(table.columns) if normalize_name(name) in targets]
     if len(found) != 1:
         raise DataCorrupt(
             f"{spec.name}: {table.source} must have one column {' or '.join(dict.fromkeys(known))}"
             f", the target, and has {len(found)}; its columns are {', '.join(table.columns)}."
         )
     inputs = [
-        i for i, name in enumerate(table.columns) if i != found[0] and plain(name) not in excluded
+        i
+        for i, name in enumerate(table.columns)
+        if i != found[0] and normalize_name(name) not in excluded
     ]
     values = np.asarray(table.values, dtype=np.float64)
     return values[:, inputs], values[:, found[0]].copy(), [table.columns[i] for i in inputs]
@@ -105,16 +107,19 @@ def _check_finite(spec, table, X, y, names):
         )
 
 
-def _columns(spec, X):
-    """Which columns of `X` are the registry's, in its order; as they are if that is not clear."""
+def _match_columns(spec, X):
+    """Indices that sort the columns of `X` as in the registry, by mean and standard deviation.
+
+    The present order if the columns match it, or if no order matches.
+    """
     expected = np.array(list(spec.features.values()))
     found = np.column_stack([X.mean(axis=0), X.std(axis=0)])
-    as_they_are = np.arange(X.shape[1])
-    if _agree(found, expected).all():
-        return as_they_are
-    matched = np.empty_like(as_they_are)
+    present = np.arange(X.shape[1])
+    if _are_close(found, expected).all():
+        return present
+    matched = np.empty_like(present)
     matched[np.lexsort(expected.T)] = np.lexsort(found.T)
-    return matched if _agree(found[matched], expected).all() else as_they_are
+    return matched if _are_close(found[matched], expected).all() else present
 
 
 def _check_moments(spec, table, X, y):
@@ -125,7 +130,7 @@ def _check_moments(spec, table, X, y):
     wrong = [
         f"{name}: found {mean:.6g} and {std:.6g}, expected {right_mean:.6g} and {right_std:.6g}"
         for name, (mean, std), (right_mean, right_std), agrees in zip(
-            names, found, expected, _agree(found, expected), strict=True
+            names, found, expected, _are_close(found, expected).tolist(), strict=True
         )
         if not agrees
     ]
@@ -136,14 +141,8 @@ def _check_moments(spec, table, X, y):
         )
 
 
-def _agree(found, expected):
-    tolerance = RELATIVE_TOLERANCE * expected[:, 1]
-    return (np.abs(found - expected) <= tolerance[:, np.newaxis]).all(axis=1)
-
-
-def _lines(rows: np.ndarray) -> list[str]:
-    pattern = ",".join(["%.6g"] * rows.shape[1])
-    return [pattern % tuple(row) for row in rows.tolist()]
+def _are_close(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    return np.abs(found - expected).max(axis=1) <= RELATIVE_TOLERANCE * expected[:, 1]
 
 
 def _sha256(lines: Iterable[str]) -> str:

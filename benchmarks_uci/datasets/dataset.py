@@ -1,15 +1,50 @@
-"""A regression problem as arrays, whatever it came from."""
+"""What every source works with: where to look, what to return, and the errors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 
+class DataError(Exception):
+    """A set could not be loaded. The message names the set and says what to do."""
+
+
+class DataUnavailable(DataError):
+    """No source has the set. A run of all sets may leave it out and say so."""
+
+
+class DataCorrupt(DataError):
+    """A source has other data than expected. No run may ignore this error."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where `load` may look for data.
+
+    Attributes
+    ----------
+    data_dir : Path, default=None
+        A folder that must hold every requested set. If given, `load` uses no other source.
+    cache_dir : Path, default=None
+        The OpenML cache; None is the cache that openml is configured to use.
+    offline : bool, default=False
+        Whether the network must not be used.
+    timeout : float, default=20.0
+        Not used: openml has no time limit. The field goes together with the option `--timeout`.
+    """
+
+    data_dir: Path | None = None
+    cache_dir: Path | None = None
+    offline: bool = False
+    timeout: float = 20.0
+
+
 @dataclass(frozen=True)
 class Dataset:
-    """One regression problem; the arrays are read-only.
+    """A regression problem as read-only arrays, independent of its source.
 
     Attributes
     ----------
@@ -21,14 +56,15 @@ class Dataset:
         Float64.
     feature_names : tuple of str
     source : str
-        Where the rows came from, for people: a file, the OpenML cache, a download.
+        A text for people that names the file or the OpenML data set.
     content_hash : str
-        SHA-256 of the rows, sorted, with six significant digits: the same for the same data,
-        whatever the source and the order of its rows.
+        SHA-256 of the sorted rows at six significant digits. It does not depend on the source or
+        on the order of its rows.
     order : ndarray of shape (n_samples,)
-        Row numbers in canonical order, so that a seeded split does not depend on the source.
+        Row numbers in sorted order. Seeded splits use it to be independent of the source.
     in_original_order : bool
-        Whether the rows stand as in the published file, which the literature's splits count on.
+        Whether the rows have the order of the published file. The splits of the literature need
+        this order.
     """
 
     name: str
@@ -47,16 +83,16 @@ class Dataset:
 
 @dataclass(frozen=True)
 class RawTable:
-    """The numbers of one source, before anything is known to be right about them.
+    """The numbers of one source before any check.
 
     Attributes
     ----------
     columns : tuple of str
-        Names as the source has them, the target and columns to be left out included.
+        Names in the source, including the target and the excluded columns.
     values : ndarray of shape (n_rows, n_columns)
-        Float64; a nominal column by the number it spells, never by its category's code.
+        Float64. A nominal column holds the numbers that its categories spell, not their codes.
     source : str
-        Where the rows came from, for people; `Dataset.source` repeats it.
+        See `Dataset.source`.
     """
 
     columns: tuple[str, ...]
@@ -66,11 +102,11 @@ class RawTable:
     def __post_init__(self):
         if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):
             raise ValueError(
-                f"{self.source}: values of shape {self.values.shape} do not go with "
+                f"{self.source}: values of shape {self.values.shape} do not match "
                 f"{len(self.columns)} column names."
             )
 
-    def keep(self, indices: list[int]) -> RawTable:
-        """The same table with the columns of these numbers alone, in this order."""
+    def select(self, indices: list[int]) -> RawTable:
+        """The table of these columns only, in this order."""
         columns = tuple(self.columns[i] for i in indices)
         return RawTable(columns, self.values[:, indices], self.source)

@@ -1,4 +1,4 @@
-"""The three small sets that the repository holds, so that a run needs no network."""
+"""The three small sets in this repository. They need no network."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ FOLDER = Path(__file__).parents[1] / "data"
 
 
 def load(spec: Spec) -> Dataset:
-    """The set from the repository's own copy."""
-    columns, values = read_table(FOLDER / f"{spec.name}.csv.gz", spec.name)
-    return build(
-        spec, RawTable(columns, values, f"embedded benchmarks_uci/data/{spec.name}.csv.gz")
-    )
+    """Load the set from the repository's own copy."""
+    header, values = read_table(FOLDER / f"{spec.name}.csv.gz", spec.name)
+    source = f"embedded benchmarks_uci/data/{spec.name}.csv.gz"
+    return build(spec, RawTable(header or spec.columns, values, source))

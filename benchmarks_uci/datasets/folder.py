@@ -1,9 +1,9 @@
-"""A folder that the user names: three layouts, and an error for all else.
+"""A folder given by the user as the source, in one of three layouts.
 
-- A `manifest.json` that gives for each set `file, rows, features, target, excluded, sha256`.
+- A `manifest.json` with the keys `file, rows, features, target, excluded, sha256` for each set.
 - `NAME.csv`, `NAME.txt` or `NAME.csv.gz`.
-- `NAME/data/data.txt`, `index_features.txt` and `index_target.txt`, with or without the inner
-  `data`; the outer folder may bear the set's classic name, such as `bostonHousing`.
+- `NAME/data/data.txt`, `index_features.txt` and `index_target.txt`. The inner folder `data` is
+  optional. The outer folder may have the set's classic name, such as `bostonHousing`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks_uci.datasets.checks import build, plain
-from benchmarks_uci.datasets.dataset import Dataset, RawTable
-from benchmarks_uci.datasets.errors import DataCorrupt, DataUnavailable
+from benchmarks_uci.datasets.checks import build, normalize_name
+from benchmarks_uci.datasets.dataset import DataCorrupt, Dataset, DataUnavailable, RawTable
 from benchmarks_uci.datasets.registry import Spec
 from benchmarks_uci.datasets.text import read_bytes, read_table, read_text
 
@@ -32,12 +31,12 @@ _MANIFEST_KEYS = {
 
 
 def load(spec: Spec, folder: Path) -> Dataset:
-    """The set from the folder, which must hold it."""
+    """Load the set from the folder, which must hold it."""
     try:
         return _load(spec, Path(folder))
     except OSError as error:
         raise DataUnavailable(
-            f"{spec.name}: the data folder {folder} cannot be looked into ({error})."
+            f"{spec.name}: the data folder {folder} cannot be read ({error})."
         ) from error
 
 
@@ -51,13 +50,15 @@ def _load(spec, folder):
     entry = _manifest_entry(spec, folder / "manifest.json")
     if entry is not None:
         return _load_manifest(spec, folder, entry)
-    path = _only(spec, [folder / f"{spec.name}{suffix}" for suffix in SUFFIXES])
+    path = _find_only(spec, [folder / f"{spec.name}{suffix}" for suffix in SUFFIXES])
     if path is not None:
-        return build(spec, _plain_table(spec, path))
+        return build(spec, _read_plain(spec, path))
     names = dict.fromkeys((spec.name, *spec.folders))
-    path = _only(spec, [folder / n / inner / "data.txt" for n in names for inner in ("data", "")])
+    path = _find_only(
+        spec, [folder / n / inner / "data.txt" for n in names for inner in ("data", "")]
+    )
     if path is not None:
-        return build(spec, *_classic_table(spec, path))
+        return build(spec, *_read_classic(spec, path))
     held = sorted(child.name for child in folder.iterdir())
     raise DataUnavailable(
         f"{spec.name}: the data folder {folder} has no manifest.json that lists it, no "
@@ -67,18 +68,18 @@ def _load(spec, folder):
     )
 
 
-def _only(spec, paths):
-    """The one path that is there, or None."""
+def _find_only(spec, paths):
+    """The only existing path, or None."""
     found = [path for path in paths if path.exists()]
     if len(found) > 1:
         raise DataCorrupt(
-            f"{spec.name}: the data folder holds {' and '.join(map(str, found))}; leave one."
+            f"{spec.name}: the data folder holds {' and '.join(map(str, found))}; keep one."
         )
     return found[0] if found else None
 
 
 def _manifest_entry(spec, path):
-    """What the manifest says of the set, checked; None if it says nothing."""
+    """The checked entry of the set in the manifest, or None without an entry."""
     if not path.exists():
         return None
     try:
@@ -86,7 +87,7 @@ def _manifest_entry(spec, path):
     except json.JSONDecodeError as error:
         raise DataCorrupt(f"{spec.name}: {path} is not JSON ({error}).") from error
     if not isinstance(manifest, dict):
-        raise DataCorrupt(f"{spec.name}: {path} must be an object with one entry a set.")
+        raise DataCorrupt(f"{spec.name}: {path} must be an object with one entry per set.")
     if spec.name not in manifest:
         return None
     entry = manifest[spec.name]
@@ -106,22 +107,21 @@ def _load_manifest(spec, folder, entry):
     found = hashlib.sha256(read_bytes(path, spec.name)).hexdigest()
     if found != entry["sha256"].lower():
         raise DataCorrupt(
-            f"{spec.name}: {path} has SHA-256 {found}, the manifest beside it says "
-            f"{entry['sha256']}. The file is truncated or another; fetch it again."
+            f"{spec.name}: {path} has SHA-256 {found}, its manifest says {entry['sha256']}. The "
+            f"file is truncated or was replaced; download it again."
         )
-    table = _plain_table(spec, path)
-    left_out = {plain(str(column)) for column in entry["excluded"]}
-    kept = [i for i, column in enumerate(table.columns) if plain(column) not in left_out]
+    table = _read_plain(spec, path)
+    excluded = {normalize_name(str(column)) for column in entry["excluded"]}
+    kept = [i for i, column in enumerate(table.columns) if normalize_name(column) not in excluded]
     for what, count in (("rows", len(table.values)), ("features", len(kept) - 1)):
         if count != entry[what]:
             raise DataCorrupt(
-                f"{spec.name}: {path} has {count} {what}, the manifest beside it says "
-                f"{entry[what]}."
+                f"{spec.name}: {path} has {count} {what}, its manifest says {entry[what]}."
             )
-    return build(spec, table.keep(kept), entry["target"])
+    return build(spec, table.select(kept), entry["target"])
 
 
-def _plain_table(spec, path):
+def _read_plain(spec, path):
     header, values = read_table(path, spec.name)
     names = header or _published_names(spec, values.shape[1])
     if names is None:
@@ -133,18 +133,21 @@ def _plain_table(spec, path):
 
 
 def _published_names(spec, n_columns):
-    """The names of a published file's columns, with or without those that are no inputs."""
-    excluded = {plain(name) for name in spec.excluded}
-    without = tuple(name for name in spec.columns if plain(name) not in excluded)
+    """The published column names for this number of columns, or None.
+
+    The excluded columns may be present or absent.
+    """
+    excluded = {normalize_name(name) for name in spec.excluded}
+    without = tuple(name for name in spec.columns if normalize_name(name) not in excluded)
     return {len(without): without, len(spec.columns): spec.columns}.get(n_columns)
 
 
-def _classic_table(spec, path):
-    """The table of the classic layout, and the target's name in it."""
+def _read_classic(spec, path):
+    """The table of the classic layout and the name of its target."""
     _, values = read_table(path, spec.name)
     n_columns = values.shape[1]
     inputs, target = (
-        _indices(spec, path.with_name(file), n_columns)
+        _read_indices(spec, path.with_name(file), n_columns)
         for file in ("index_features.txt", "index_target.txt")
     )
     if len(target) != 1:
@@ -152,20 +155,20 @@ def _classic_table(spec, path):
             f"{spec.name}: {path.with_name('index_target.txt')} must name one column, names "
             f"{len(target)}."
         )
-    names = _published_names(spec, n_columns) or [f"column{i}" for i in range(n_columns)]
+    names = _published_names(spec, n_columns) or tuple(f"column{i}" for i in range(n_columns))
     kept = [*(i for i in inputs if i != target[0]), target[0]]
-    table = RawTable(tuple(names), values, f"file {path}")
-    return table.keep(kept), names[target[0]]
+    table = RawTable(names, values, f"file {path}")
+    return table.select(kept), names[target[0]]
 
 
-def _indices(spec, path, n_columns):
+def _read_indices(spec, path, n_columns):
     if not path.exists():
-        raise DataCorrupt(f"{spec.name}: {path} is missing; data.txt beside it needs it.")
+        raise DataCorrupt(f"{spec.name}: {path} is missing; data.txt needs it.")
     _, values = read_table(path, spec.name)
     indices = values.ravel()
     if not (np.isin(indices, np.arange(n_columns)).all() and len(set(indices)) == len(indices)):
         raise DataCorrupt(
             f"{spec.name}: {path} must hold different column numbers from 0 to {n_columns - 1}, "
-            f"as data.txt has {n_columns} columns; found {indices.tolist()}."
+            f"because data.txt has {n_columns} columns; found {indices.tolist()}."
         )
     return indices.astype(int).tolist()

@@ -1,183 +1,193 @@
-"""OpenML as a source: what its cache holds, and a download into it."""
+"""OpenML as a source, through the public interface of openml-python only.
+
+The content hash of the rows decides whether they are right. The rest is left to openml, with these
+consequences:
+
+- There is no time limit. openml waits without end for a server that accepts a connection and then
+  sends nothing. Without a network, each set waits until the name look-up fails twice.
+- openml deletes its copy of a set when it fails to complete that copy.
+- openml reads its own pickle of a downloaded file, and does not verify cached files. The content
+  hash finds wrong rows in both.
+- A cache without write permission works only if it holds that pickle, and never for Parquet files.
+- openml prefers Parquet, which it loads by HTTP without a checksum, to ARFF with its MD5 checksum.
+- openml creates its configuration and cache folders when it is imported, and logs each request.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import tempfile
-import time
+import os
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks_uci.datasets import openml_cache
 from benchmarks_uci.datasets.checks import build
-from benchmarks_uci.datasets.dataset import RawTable
-from benchmarks_uci.datasets.errors import DataCorrupt, DataError, DataUnavailable
-from benchmarks_uci.datasets.openml_cache import Entry
-from benchmarks_uci.datasets.openml_session import (
-    WITHOUT_A_NETWORK,
-    explained,
-    require_name,
-    require_openml,
-    session,
+from benchmarks_uci.datasets.dataset import (
+    DataCorrupt,
+    DataError,
+    Dataset,
+    DataUnavailable,
+    RawTable,
+    Sources,
 )
 from benchmarks_uci.datasets.registry import Spec
-from benchmarks_uci.datasets.sources import Sources
 
-# A server that did not answer at all is not asked for the next set at once: without a network,
-# nine sets would take nine times as long to say so.
-SILENCE_SECONDS = 60.0
-_silent_since: dict[str, float] = {}
+# The registry has the ids of this server, so the user's choice of a server does not matter.
+SERVER = "https://www.openml.org/api/v1/xml"
+TRIES = 2  # of each request, one second apart
 
 logger = logging.getLogger("benchmarks_uci")
 
 
-def read_cache(spec: Spec, sources: Sources) -> RawTable | None:
-    """The rows of the set that openml has in its cache, None if it has none.
+def load(spec: Spec, sources: Sources) -> Dataset:
+    """Load the set from the OpenML cache, or else download it into the cache.
 
-    None too, and a warning in the log, if they are there but cannot be read at all: another
-    source may have them, and `download` says why if not.
-
-    Raises
-    ------
-    DataCorrupt
-        The cached files are not those that were downloaded, or cannot be parsed.
-    """
-    try:
-        return _from_cache(spec, sources)
-    except DataUnavailable as error:
-        logger.warning("%s", error)
-        return None
-
-
-def _from_cache(spec, sources):
-    if spec.openml_id is None:
-        return None
-    entry = Entry.of(openml_cache.root(sources), spec.openml_id)
-    if entry.data_file() is None:
-        return None
-    require_openml(spec)
-    try:
-        with tempfile.TemporaryDirectory(prefix="openml-") as root:
-            entry.copy_to(Entry.of(Path(root), spec.openml_id), spec.name)
-            return _parsed(spec, Path(root), "from its cache", entry.way_out())
-    except OSError as error:
-        raise DataUnavailable(
-            f"{spec.name}: the OpenML cache {entry.folder} cannot be read, or not be copied to a "
-            f"temporary folder ({error})."
-        ) from error
-
-
-def download(spec: Spec, sources: Sources) -> RawTable:
-    """The rows of the set from OpenML, which are then in its cache, if they are the expected ones.
+    A cached copy with wrong rows is downloaded again, except offline.
 
     Raises
     ------
     DataUnavailable
-        They could not be had; what the cache held before is still there.
+        The set is not in the cache and could not be downloaded.
     DataCorrupt
-        Other rows came than expected. They are not kept.
+        OpenML, or its cache while offline, has other rows than expected.
     """
     if spec.openml_id is None:
         raise DataUnavailable(
             f"{spec.name}: no OpenML id is known for this set; give it with --data-dir."
         )
-    root = openml_cache.root(sources)
-    entry = Entry.of(root, spec.openml_id)
-    if sources.offline:
-        if entry.data_file() and (table := _from_cache(spec, sources)):
-            return table
-        raise DataUnavailable(
-            f"{spec.name}: not in the OpenML cache ({entry.folder}) and --offline was given. "
-            f"Run once with a network, or put {spec.name}.csv into a folder and pass --data-dir "
-            f"FOLDER."
-        )
-    require_openml(spec)
-    _require_network(spec)
-    with openml_cache.staging(spec.name, root) as stage:
-        try:
-            _fetch(spec, root, stage, sources.timeout)
-            staged = Entry.of(stage, spec.openml_id)
-            if staged.data_file() is None:
-                raise DataCorrupt(
-                    f"{spec.name}: what OpenML sent for data set {spec.openml_id} describes "
-                    f"another one. Nothing was kept."
+    _require_openml(spec)
+    with _configure_openml(spec.openml_id, sources) as (folder, is_cached):
+        if not is_cached:
+            if sources.offline:
+                raise DataUnavailable(
+                    f"{spec.name}: not in the OpenML cache ({folder}) and --offline was given. "
+                    f"Run once with a network, or put {spec.name}.csv into a folder and pass "
+                    f"--data-dir FOLDER."
                 )
-            table = _parsed(spec, stage, "downloaded", "Nothing was kept.")
-            build(spec, table)  # for its checks
-            staged.move_to(entry)
-        except OSError as error:
-            raise openml_cache.not_writable(spec.name, root, error) from error
-    return table
-
-
-def _require_network(spec):
-    since = _silent_since.get(openml_cache.SERVER)
-    if since is not None and time.monotonic() - since < SILENCE_SECONDS:
-        raise DataUnavailable(
-            f"{spec.name}: {openml_cache.SERVER} did not answer a moment ago and was not asked "
-            f"again. {WITHOUT_A_NETWORK}"
-        )
-    try:
-        require_name(spec)
-    except DataUnavailable:
-        _silent_since[openml_cache.SERVER] = time.monotonic()
-        raise
-
-
-def _fetch(spec, root, stage, timeout):
-    """Let openml fill the staging folder, with ARFF or else parquet."""
-    # ARFF has a checksum. OpenML has lost ARFF files for days while parquet was there.
-    for parquet in (False, True):
-        with session(stage, timeout, parquet=parquet) as exchange:
-            try:
-                _openml_dataset(spec)
-                return
-            except MemoryError:
+            return _load(spec, folder, "downloaded")
+        try:
+            return _load(spec, folder, "from its cache")
+        except DataCorrupt as error:
+            if sources.offline:
                 raise
-            except Exception as error:  # for a page openml raises even a bare KeyError
-                asked_for_rows = not exchange.url.startswith(openml_cache.SERVER)
-                if exchange.status == 404 and asked_for_rows and not parquet:
-                    continue
-                if exchange.status is None and not asked_for_rows:
-                    _silent_since[openml_cache.SERVER] = time.monotonic()
-                raise explained(error, spec, root, exchange) from error
+            logger.warning("%s The set is downloaded again.", error)
+        return _load(spec, folder, "downloaded", refresh=True)
 
 
-def _openml_dataset(spec):
+def _require_openml(spec: Spec) -> None:
+    try:
+        import openml  # noqa: F401
+    except Exception as error:  # the import reads and creates files, and needs many packages
+        if isinstance(error, ModuleNotFoundError) and error.name == "openml":
+            problem = 'is not installed. pip install "sk-deltauq[openml]"'
+        else:
+            problem = f"cannot be imported ({type(error).__name__}: {error}). Repair it"
+        raise DataUnavailable(
+            f"{spec.name}: the package openml {problem}, or pass --data-dir."
+        ) from error
+
+
+@contextlib.contextmanager
+def _configure_openml(openml_id: int, sources: Sources):
+    """Configure openml, and restore the user's configuration afterwards.
+
+    The context gives the cache folder of the set, and whether that folder holds the rows.
+    """
+    from openml import config
+
+    before, skip_parquet = config.get_config_as_dict(), config.OPENML_SKIP_PARQUET_ENV_VAR
+    variable = os.environ.get(skip_parquet)
+    try:
+        config.server = SERVER
+        config.apikey = ""  # openml would send it with every request
+        config.set_retry_policy("human", TRIES)
+        if sources.cache_dir is not None:
+            config.set_root_cache_directory(sources.cache_dir.expanduser().absolute())
+        folder = Path(config.get_cache_directory(), "datasets", str(openml_id))
+        has_description, has_arff, has_parquet = (
+            os.path.isfile(folder / file)
+            for file in ("description.xml", "dataset.arff", f"dataset_{openml_id}.pq")
+        )
+        is_cached = has_description and (has_arff or has_parquet)
+        if is_cached:  # openml would download the other format as well
+            os.environ[skip_parquet] = str(not has_parquet).lower()
+        if sources.offline:
+            # The cache folder depends on the host only, and no request can use this scheme.
+            config.server = SERVER.replace(SERVER.partition(":")[0], "offline", 1)
+        yield folder, is_cached
+    finally:
+        config.server, config.apikey = before["server"], before["apikey"]
+        config.set_root_cache_directory(before["cachedir"])
+        config.set_retry_policy(before["retry_policy"], before["connection_n_retries"])
+        os.environ.pop(skip_parquet, None)
+        if variable is not None:
+            os.environ[skip_parquet] = variable
+
+
+def _load(spec: Spec, folder: Path, how: str, refresh: bool = False) -> Dataset:
     import openml
+    import pandas as pd
 
-    # By the id alone: a look-up by name asks the server each time, and may find another version.
-    return openml.datasets.get_dataset(spec.openml_id, download_data=True)
-
-
-def _parsed(spec, root, how, way_out):
-    """All columns of the set in the cache `root`, as numbers; nothing is asked for."""
-    parquet = Entry.of(root, spec.openml_id).data_file().suffix == ".pq"
+    number = str(spec.openml_id)  # a look-up by name asks the server each time
     try:
-        with session(root, timeout=None, parquet=parquet):
-            dataset = _openml_dataset(spec)
-            frame, *_ = dataset.get_data(include_row_id=True, include_ignore_attribute=True)
-        source = f"OpenML data set {spec.openml_id} ({dataset.name}, version {dataset.version})"
-        columns = [_numbers(spec, source, column) for _, column in frame.items()]
-    except (DataError, MemoryError, OSError):
+        dataset = openml.datasets.get_dataset(
+            number, download_data=True, force_refresh_cache=refresh
+        )
+    except MemoryError:
         raise
-    except Exception as error:  # openml's parsers, of files that may hold anything
-        raise DataCorrupt(
-            f"{spec.name}: OpenML data set {spec.openml_id}, {how}, cannot be read "
-            f"({type(error).__name__}: {error}). {way_out}"
-        ) from error
-    return RawTable(tuple(map(str, frame.columns)), np.column_stack(columns), f"{source}, {how}")
-
-
-def _numbers(spec, source, column):
-    """A column as float64: nominal ones by what they spell, small integers out of their uint8."""
-    if column.dtype.name == "category":
-        column = column.astype(object)
+    except Exception as error:  # openml raises even a bare KeyError for a web page
+        raise _explain_failure(error, spec, folder) from error
+    source = f"OpenML data set {number} ({dataset.name}, version {dataset.version}), {how}"
+    way_out = f"The copy is in {folder}. Delete this folder to download the set again."
     try:
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (ValueError, TypeError) as error:
+        data, *_ = dataset.get_data(include_row_id=True, include_ignore_attribute=True)
+        frame = pd.DataFrame(data)
+        # openml stores small whole numbers as uint8, which would overflow.
+        values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+        return build(spec, RawTable(tuple(map(str, frame.columns)), values, source))
+    except MemoryError:
+        raise
+    except OSError as error:
+        raise _explain_failure(error, spec, folder) from error
+    except DataCorrupt as error:
+        raise DataCorrupt(f"{error} {way_out}") from error
+    except Exception as error:  # the file may hold anything
         raise DataCorrupt(
-            f"{spec.name}: {source} is not the expected data: column {column.name} is not of "
-            f"numbers ({error})."
+            f"{spec.name}: {source}, cannot be read ({type(error).__name__}: {error}). {way_out}"
         ) from error
+
+
+def _explain_failure(error: Exception, spec: Spec, folder: Path) -> DataError:
+    """Translate an error of openml into the terms of the command line."""
+    import requests
+    from openml import exceptions
+
+    name, number = spec.name, spec.openml_id
+    text = " ".join(f"{type(error).__name__}: {error}".split())[:400]
+    match error:
+        case exceptions.OpenMLServerNoResult():
+            return DataUnavailable(
+                f"{name}: OpenML does not know data set {number} (code {error.code}: "
+                f"{error.message}). It may have been withdrawn; pass --data-dir."
+            )
+        case exceptions.OpenMLHashException():
+            return DataCorrupt(
+                f"{name}: the file that OpenML sent for data set {number} does not have the MD5 "
+                f"of its description ({TRIES} tries). Nothing was kept."
+            )
+        case requests.RequestException():
+            return DataUnavailable(
+                f"{name}: OpenML could not be reached or the connection broke off ({TRIES} tries, "
+                f"the last error is {text}). Without a network use --data-dir or a filled OpenML "
+                f"cache."
+            )
+        case exceptions.OpenMLCacheException() | OSError():
+            return DataUnavailable(
+                f"{name}: cannot write to the OpenML cache {folder} ({text}). Set "
+                f"OPENML_CACHE_DIR or --cache-dir to a folder with write permission."
+            )
+    return DataUnavailable(
+        f"{name}: OpenML did not send data set {number} ({text}). If this text is a web page, a "
+        f"proxy or a login page answered instead. Try again later, or pass --data-dir."
+    )

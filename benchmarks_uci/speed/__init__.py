@@ -1,4 +1,4 @@
 """The cost of training and prediction as ratios: `python -m benchmarks_uci speed`.
 
-What is compared runs in turns on the same machine, so a ratio means more than a time.
+The compared functions run in turns on the same machine, so ratios are more reliable than times.
 """

@@ -1,20 +1,19 @@
-"""How seconds of fit and prediction grow with rows, features, anchors, members and width.
+"""Seconds of fit and prediction against rows, features, anchors, members and width.
 
-From one base case on, one of these is varied at a time.
+Each curve varies one of these and keeps the others at a base case.
 """
 
 from __future__ import annotations
 
 import functools
-import warnings
 from dataclasses import asdict, dataclass
 from statistics import median
 
 import numpy as np
 
 from benchmarks_uci.figures import new_figure
-from benchmarks_uci.speed.results import in_turns
-from benchmarks_uci.speed.training import data
+from benchmarks_uci.speed.results import measure_in_turns
+from benchmarks_uci.speed.training import fit_quietly, random_rows
 from sk_deltauq import DeltaUQRegressor
 
 EPOCHS = 3
@@ -39,15 +38,16 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Curve:
-    """Seconds for each value of what is varied.
+    """Seconds for each value of one setting.
 
     Attributes
     ----------
     varied : str
-        A key of `TITLES`.
+        The setting, a key of `TITLES`.
     values : list of int
     fit, predict : list of float
-        Seconds of `EPOCHS` epochs of training, and of a prediction with a std for as many rows.
+        Seconds of `EPOCHS` epochs of training, and of a prediction with a std for the same number
+        of rows.
     """
 
     varied: str
@@ -57,52 +57,43 @@ class Curve:
 
 
 def measure(quick: bool) -> list[Curve]:
-    """One curve for each thing that is varied; medians of three rounds."""
+    """One curve per setting, with the medians of three rounds."""
     base, values = (QUICK_BASE, QUICK_VALUES) if quick else (BASE, VALUES)
     return [
-        _curve(varied, base, of_varied, repeats=1 if quick else 3)
+        _measure_curve(varied, base, of_varied, repeats=1 if quick else 3)
         for varied, of_varied in values.items()
     ]
 
 
-def _curve(varied, base, values, repeats):
-    fit, predict = [], []
+def _measure_curve(varied, base, values, repeats):
+    curve = Curve(varied, list(values), [], [])
     for value in values:
         settings = {**base, varied: value}
-        X, y = data(settings.pop("n_rows"), settings.pop("n_features"))
+        X, y = random_rows(settings.pop("n_rows"), settings.pop("n_features"))
         width = settings.pop("width")
-        model = DeltaUQRegressor(
-            (width, width),
-            **settings,
-            embedding=None,  # "auto" would have one for some of the numbers of features
-            max_iter=EPOCHS,
-            early_stopping=False,
-            random_state=0,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the epochs were too few
-            model.fit(X[:100], y[:100])  # what is loaded at the first call
-            seconds = in_turns(
-                {
-                    "fit": functools.partial(model.fit, X, y),
-                    "predict": functools.partial(model.predict, X, return_std=True),
-                },
-                repeats,
-            )
-        fit.append(median(seconds["fit"]))
-        predict.append(median(seconds["predict"]))
-    return Curve(varied, list(values), fit, predict)
+        # The default embedding would depend on the number of features.
+        settings |= {"embedding": None, "max_iter": EPOCHS, "early_stopping": False}
+        model = DeltaUQRegressor((width, width), **settings, random_state=0)
+        fit_quietly(model, X[:100], y[:100])  # loads what the first call needs
+        functions = {
+            "fit": functools.partial(fit_quietly, model, X, y),
+            "predict": functools.partial(model.predict, X, return_std=True),
+        }
+        seconds = measure_in_turns(functions, repeats)
+        curve.fit.append(median(seconds["fit"]))
+        curve.predict.append(median(seconds["predict"]))
+    return curve
 
 
 def as_json(curves: list[Curve]) -> list[dict]:
-    """Ready for `json.dumps`; `Curve(**entry)` reads an entry back."""
+    """Convert for `json.dumps`; `Curve(**entry)` reads an entry back."""
     return [asdict(curve) for curve in curves]
 
 
 def plot(curves: list[Curve], figure=None):
-    """One panel a curve, both axes logarithmic, beside the slope of what is proportional.
+    """Draw one panel per curve with logarithmic axes, and a line that shows proportional growth.
 
-    The figure is a new one if none is given.
+    Without `figure`, a new figure is created.
     """
     if figure is None:
         figure = new_figure(2.4 * len(curves) + 0.4, 2.8)

@@ -1,4 +1,4 @@
-"""The JSON file of all figures; a part of them may be measured anew."""
+"""The JSON file of all figures. A part of it may be measured again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks_uci.speed.results import Result
 
 
 def contents(environment: dict, found: dict[str, list[Result]], grown: list[Curve]) -> dict:
-    """The results of each measurement, the curves and the environment, ready for `json.dumps`."""
+    """Collect the environment, the results of each measurement and the curves for `json.dumps`."""
     return {
         "environment": environment,
         "results": {
@@ -22,18 +22,18 @@ def contents(environment: dict, found: dict[str, list[Result]], grown: list[Curv
 
 
 def earlier(path: Path, environment: dict) -> dict:
-    """What the file holds, to be kept beside what is measured now in this environment.
+    """Read the file. It must have been measured in this environment, because its figures stay.
 
     Raises
     ------
     ValueError
-        If it is no such file, or was measured in another environment.
+        If the file has another format, or was measured in another environment.
     """
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
-        then = written["environment"]
-        written["results"].items(), list(written["curves"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        then = dict(written["environment"])
+        written = {**written, "results": {**written["results"]}, "curves": [*written["curves"]]}
+    except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} holds no figures of this command.") from error
     differences = [
         f"{name} was {then.get(name)}, is {environment.get(name)}"
@@ -42,14 +42,14 @@ def earlier(path: Path, environment: dict) -> dict:
     ]
     if differences:
         raise ValueError(
-            f"{path} was measured elsewhere ({'; '.join(differences)}), and its other figures "
-            "would stay. Measure all, or name another file."
+            f"{path} was measured in another environment ({'; '.join(differences)}), and its "
+            f"other figures would stay. Measure everything, or name another file."
         )
     return written
 
 
 def merged(kept: dict, now: dict, order: list[str]) -> dict:
-    """What was measured `now` in place of the same in `kept`, in this order of measurements."""
+    """Replace the measurements of `kept` that `now` also has; `order` sorts all measurements."""
     results = {**kept["results"], **now["results"]}
     return {
         **now,

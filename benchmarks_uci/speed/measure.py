@@ -1,4 +1,4 @@
-"""All measurements, in the order of the table, and what to say beside it."""
+"""All measurements in the order of the table, and the environment."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import sk_deltauq
 from benchmarks_uci.datasets import Sources
 from benchmarks_uci.speed import (
     curves,
+    device,
     importing,
     members,
     memory,
@@ -23,11 +24,10 @@ from benchmarks_uci.speed import (
     searching,
     training,
 )
-from benchmarks_uci.speed import device as device_beside_cpu
 from benchmarks_uci.speed.results import Result
 from benchmarks_uci.threads import threads
 
-# Each is called with `quick` and the sources of data, and answers a list of results.
+# Only the peers need the sources of data.
 MEASUREMENTS = {
     "prediction": lambda quick, sources: prediction.measure(quick),
     "memory": lambda quick, sources: memory.measure(quick),
@@ -41,26 +41,26 @@ MEASUREMENTS = {
 
 
 def run(name: str, *, quick: bool, n_threads: int, sources: Sources) -> list[Result]:
-    """Results of one of the `MEASUREMENTS`."""
+    """Run one of the `MEASUREMENTS`."""
     with threads(n_threads):
         return MEASUREMENTS[name](quick, sources)
 
 
-def run_on(device: str, *, quick: bool, n_threads: int) -> list[Result]:
-    """Results of a device beside the CPU."""
+def run_on(device_: str, *, quick: bool, n_threads: int) -> list[Result]:
+    """Compare a device with the CPU."""
     with threads(n_threads):
-        return device_beside_cpu.measure(quick, device)
+        return device.measure(quick, device_)
 
 
 def run_curves(*, quick: bool, n_threads: int) -> list[curves.Curve]:
-    """How the cost grows."""
+    """Measure how the cost grows."""
     with threads(n_threads):
         return curves.measure(quick)
 
 
-def environment(n_threads: int, device: str | None) -> dict:
+def environment(n_threads: int, device_: str | None) -> dict:
     """Versions and machine."""
-    accelerator = {} if device is None else {"device": device_beside_cpu.card(device)}
+    accelerator = {} if device_ is None else {"device": device.device_name(device_)}
     return {
         **accelerator,
         "sk_deltauq": sk_deltauq.__version__,
@@ -74,11 +74,11 @@ def environment(n_threads: int, device: str | None) -> dict:
     }
 
 
-def notes(n_threads: int, device: str | None) -> str:
-    """How the figures came about."""
-    facts = environment(n_threads, device)
+def notes(n_threads: int, device_: str | None) -> str:
+    """A text that explains the figures."""
+    facts = environment(n_threads, device_)
     versions = ", ".join(f"{name} {value}" for name, value in facts.items())
     return (
-        "Run in turns; the figure is the median of the ratios within a round. Every prediction "
-        f"starts from the same unscaled rows.\n{versions}"
+        "The compared functions ran in turns. A ratio is the median of the ratios within a round. "
+        f"Every prediction starts from the same unscaled rows.\n{versions}"
     )

@@ -1,17 +1,16 @@
-"""Networks trained as one stack: five members against one, and against five fits one by one."""
+"""Five networks trained as one stack, compared with one network and with five separate fits."""
 
 from __future__ import annotations
 
 import functools
-import warnings
 
-from benchmarks_uci.speed.results import Result, in_turns, medians, ratio
-from benchmarks_uci.speed.training import QUICK_SIZES, SIZES, data, fit_ours
+from benchmarks_uci.speed.results import Result, measure_in_turns, slow_down, speed_up
+from benchmarks_uci.speed.training import QUICK_SIZES, SIZES, fit_epochs, fit_ours
 from sk_deltauq.baselines import DeepEnsembleRegressor
 
 N_MEMBERS = 5
 
-# At most so many times as long as one, by the number of rows
+# Upper bounds of the ratio to one network, by the number of rows
 GOALS = {1030: 1.8, 36_000: 2.5}
 
 
@@ -19,53 +18,31 @@ def measure(quick: bool) -> list[Result]:
     """Both comparisons at each size."""
     results = []
     for size in QUICK_SIZES if quick else SIZES:
-        arguments = *data(size.n_rows, size.n_features), size.batch_size, size.epochs
-        cross_fitted = functools.partial(fit_ours, *arguments, early_stopping=True)
+        arguments = size.arguments()
+        fit_one = functools.partial(fit_ours, *arguments, early_stopping=True)
         functions = {
-            "one": cross_fitted,
-            "five": functools.partial(cross_fitted, n_members=N_MEMBERS),
+            "one": fit_one,
+            "five": functools.partial(fit_one, n_members=N_MEMBERS),
             "stacked": functools.partial(fit_ensemble, *arguments),
-            "one by one": functools.partial(fit_one_by_one, *arguments),
+            "separate": functools.partial(fit_separately, *arguments),
         }
-        seconds = in_turns(functions, 1 if quick else 5)
+        seconds = measure_in_turns(functions, 1 if quick else 5)
+        cross_fitted = f"fit of five members with early stopping, {size}"
+        ensemble = f"fit of a DeepEnsembleRegressor with five members, {size}"
+        goal = GOALS.get(size.n_rows)
         results += [
-            Result(
-                f"fit of five members with early stopping, {size}",
-                "one member",
-                ratio(seconds, "five", "one"),
-                "times as long",
-                goal=GOALS.get(size.n_rows),
-                parts=medians(seconds, "five", "one"),
-            ),
-            Result(
-                f"fit of a DeepEnsembleRegressor of five, {size}",
-                "five fits, one by one",
-                ratio(seconds, "one by one", "stacked"),
-                "times faster",
-                goal=2.5,
-                at_least=True,
-                parts=medians(seconds, "stacked", "one by one"),
-            ),
+            slow_down(cross_fitted, "one member", seconds, "five", "one", goal),
+            speed_up(ensemble, "five separate fits", seconds, "stacked", "separate", 2.5),
         ]
     return results
 
 
-def fit_ensemble(X, y, batch_size, epochs, *, n_members=N_MEMBERS, random_state=0):
-    """Exactly `epochs` epochs of a deep ensemble, all rows in all members, as in its paper."""
-    model = DeepEnsembleRegressor(
-        n_members=n_members,
-        embedding=None,
-        batch_size=batch_size,
-        max_iter=epochs,
-        n_iter_no_change=epochs + 1,
-        early_stopping=False,
-        random_state=random_state,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the epochs were too few
-        return model.fit(X, y)
+def fit_ensemble(X, y, batch_size, epochs, **settings):
+    """Fit a deep ensemble whose members all train on all rows, as in its paper."""
+    settings = {"n_members": N_MEMBERS, **settings}
+    return fit_epochs(DeepEnsembleRegressor, X, y, batch_size, epochs, **settings)
 
 
-def fit_one_by_one(*arguments):
-    """As many networks, each trained by itself."""
+def fit_separately(*arguments):
+    """Fit the same number of networks one after the other."""
     return [fit_ensemble(*arguments, n_members=1, random_state=seed) for seed in range(N_MEMBERS)]

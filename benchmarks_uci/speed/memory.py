@@ -1,4 +1,4 @@
-"""Peak memory of predicting and fitting, each in a process of its own: it runs this module."""
+"""Peak memory of prediction and fit. Each is measured in a new process that runs this module."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import resource
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -19,79 +20,52 @@ BEYOND = f"{PEAK} beyond the arrays"
 
 
 def measure(quick: bool) -> list[Result]:
-    """Peak memory over input and output, beside the arrays, more rows, and tiling."""
-    return [*_prediction(quick), *_tiling(quick), *_fit(quick)]
+    """Peak memory compared with the arrays, with more rows, and with tiling."""
+    return [*_measure_prediction(quick), _measure_tiling(quick), _measure_fit(quick)]
 
 
-def _prediction(quick):
+def _measure_prediction(quick):
     n_rows = 10_000 if quick else 1_000_000
-    peaks = {
-        dtype: peak_in_new_process("predict", n_rows=n_rows, dtype=dtype) / 1e6
+    single, double = (
+        peak_in_new_process("predict", n_rows=n_rows, dtype=dtype) / 1e6
         for dtype in ("float32", "float64")
-    }
-    results = [
-        Result(
-            f"{PEAK}, n = {n_rows:,}, K = {prediction.N_ANCHORS}, {dtype}",
-            "the arrays themselves",
-            peak,
-            "MB more",
-            goal=300,
-        )
-        for dtype, peak in peaks.items()
-    ]
-    ten_times = peak_in_new_process("predict", n_rows=10 * n_rows, dtype="float32") / 1e6
-    results.append(
-        Result(
-            f"{BEYOND}, n = {10 * n_rows:,}, float32",
-            f"n = {n_rows:,}",
-            ten_times - peaks["float32"],
-            "MB more",
-            goal=10,
-            parts={f"{10 * n_rows:,}": ten_times, f"{n_rows:,}": peaks["float32"]},
-            parts_unit="MB",
-        )
     )
-    return results
+    many = peak_in_new_process("predict", n_rows=10 * n_rows, dtype="float32") / 1e6
+    what = f"{PEAK}, n = {n_rows:,}, K = {prediction.N_ANCHORS}"
+    arrays, parts = "input and output arrays", {f"{10 * n_rows:,}": many, f"{n_rows:,}": single}
+    what_many = f"{BEYOND}, n = {10 * n_rows:,}, float32"
+    return [
+        Result(f"{what}, float32", arrays, single, "MB more", goal=300),
+        Result(f"{what}, float64", arrays, double, "MB more", goal=300),
+        _compare(what_many, f"n = {n_rows:,}", many - single, "MB more", 10, parts),
+    ]
 
 
-def _tiling(quick):
+def _measure_tiling(quick):
     n_rows = 1000 if quick else 45_730
     ours, tiled = (
         peak_in_new_process(name, n_rows=n_rows, large=True) / 1e6
         for name in ("predict", "predict_tiled")
     )
-    return [
-        Result(
-            f"{BEYOND}, n = {n_rows:,}, {prediction.LARGE}",
-            "concatenate and tile",
-            ours / tiled,
-            "of it",
-            goal=0.1,
-            parts={"ours": ours, "tile": tiled},
-            parts_unit="MB",
-        )
-    ]
+    what, parts = f"{BEYOND}, n = {n_rows:,}, {prediction.LARGE}", {"ours": ours, "tile": tiled}
+    return _compare(what, "concatenate and tile", ours / tiled, "times as much", 0.1, parts)
 
 
-def _fit(quick):
+def _measure_fit(quick):
     n_rows, n_features = (10_000 if quick else 1_000_000), 50
-    peak = peak_in_new_process("fit", n_rows=n_rows, n_features=n_features)
-    data = 4 * n_rows * n_features
-    return [
-        Result(
-            f"peak memory of data and fit, n = {n_rows:,}, d = {n_features}",
-            "the data in float32",
-            peak / data,
-            "times as much",
-            goal=2.5,
-            parts={"peak": peak / 1e6, "data": data / 1e6},
-            parts_unit="MB",
-        )
-    ]
+    peak = peak_in_new_process("fit", n_rows=n_rows, n_features=n_features) / 1e6
+    data = 4 * n_rows * n_features / 1e6
+    what = f"peak memory of data and fit, n = {n_rows:,}, d = {n_features}"
+    parts = {"peak": peak, "data": data}
+    return _compare(what, "the data in float32", peak / data, "times as much", 2.5, parts)
+
+
+def _compare(what, against, value, unit, goal, parts):
+    return Result(what, against, value, unit, goal, parts=parts, parts_unit="MB")
 
 
 def peak_in_new_process(name: str, **settings) -> int:
-    """One of the `PEAKS` where nothing else has used memory before."""
+    """One of the `PEAKS`, measured in a process that has done nothing else."""
     command = [sys.executable, "-m", __name__, name, json.dumps(settings)]
     return int(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
@@ -99,8 +73,7 @@ def peak_in_new_process(name: str, **settings) -> int:
 def peak_bytes() -> int:
     """Largest resident memory of this process so far.
 
-    On Linux `ru_maxrss` begins with that of the parent process, which is why the kernel's own
-    file is read there.
+    On Linux `ru_maxrss` starts at the value of the parent process, so the kernel's file is read.
     """
     try:
         with open("/proc/self/status", encoding="ascii") as file:
@@ -112,31 +85,35 @@ def peak_bytes() -> int:
 
 
 def predict_peak(n_rows: int, dtype="float32", large=False, tiled=False) -> int:
-    """Bytes that `predict(X, return_std=True)` needs beyond `X` and its two answers."""
+    """Bytes of `predict(X, return_std=True)` beyond `X` and the two arrays that it returns."""
     shape = prediction.LARGE if large else prediction.SMALL
     model = prediction.fitted_model(shape)
-    X = np.random.default_rng(0).standard_normal((n_rows, shape.n_features), dtype=dtype)
+    X = _random_rows(n_rows, shape.n_features, np.dtype(dtype))
     predict = functools.partial(prediction.predict_tiled, model)
     if not tiled:
         predict = functools.partial(model.predict, return_std=True)
-    predict(X[:1000])  # what is loaded at the first call
+    predict(X[:1000])  # loads what the first call needs
     before = peak_bytes()
     answers = predict(X)
     return peak_bytes() - before - sum(a.nbytes for a in answers)
 
 
 def fit_peak(n_rows: int, n_features: int) -> int:
-    """Bytes that float32 data and the fit of one epoch need together."""
+    """Bytes of float32 data and of a fit of one epoch together."""
 
     def fit(n_rows):
-        rng = np.random.default_rng(0)
-        X = rng.standard_normal((n_rows, n_features), dtype="float32")
+        X = _random_rows(n_rows, n_features, np.dtype("float32"))
         training.fit_ours(X, X[:, 0].copy(), "auto", 1)
 
-    fit(1000)  # what is loaded at the first call
+    fit(1000)  # loads what the first call needs
     before = peak_bytes()
     fit(n_rows)
     return peak_bytes() - before
+
+
+def _random_rows(n_rows, n_features, dtype: Any) -> np.ndarray:
+    # Drawn in this dtype, so that no larger array counts towards the peak
+    return np.random.default_rng(0).standard_normal((n_rows, n_features), dtype=dtype)
 
 
 PEAKS = {

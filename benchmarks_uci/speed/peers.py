@@ -1,7 +1,7 @@
-"""What users pick now, beside ours: seconds of fit and prediction with a std, and the NLL.
+"""Common alternatives compared with ours: seconds of fit and prediction with a std, and the NLL.
 
-All are fitted to the same random splits of real sets. NGBoost and MAPIE come with the extra
-`rivals`. A peer that is not installed is left out, and so is a set that cannot be had.
+All methods train on the same random splits of real sets. NGBoost and MAPIE are in the extra
+`external`. Peers that are not installed and sets that are not available are left out.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ import time
 import warnings
 from collections.abc import Callable
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 
 from benchmarks_uci import datasets, methods
 from benchmarks_uci.methods import rivals
-from benchmarks_uci.speed.results import Result, medians, ratio
+from benchmarks_uci.speed.results import Result, speed_up
 from benchmarks_uci.tasks import warm_up
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq.metrics import gaussian_nll
@@ -28,24 +26,24 @@ from sk_deltauq.metrics import gaussian_nll
 logger = logging.getLogger("benchmarks_uci")
 
 SETS = ["concrete", "wine", "power"]
-SEEDS = [100, 101, 102]  # of the splits; the benchmark's table has others
-LARGE = 5000  # rows from which on one split says as much as three of fewer
+SEEDS = [100, 101, 102]  # of the splits; the benchmark uses other seeds
+LARGE = 5000  # sets with more rows have one split, because it is precise enough
 OURS = "DeltaUQRegressor(n_members=5)"
 
 
 class Peer(NamedTuple):
-    """Something to compare with.
+    """A method to compare with.
 
-    `make(n_rows, random_state)` is a new estimator for `n_rows` training rows. `requires` is a
-    package that it needs, `max_rows` the most training rows that it can be asked to fit.
+    `make(n_rows, random_state)` creates an estimator for `n_rows` training rows. `requires` is a
+    package that it needs. `max_rows` is the largest number of training rows that it can fit.
     """
 
-    make: Callable[[int, int], BaseEstimator]
+    make: Callable[[int, int], Any]
     requires: str | None = None
     max_rows: int | None = None
 
 
-def _of_the_benchmark(name):
+def _from_benchmark(name):
     method = methods.METHODS[name]
     return Peer(
         lambda n_rows, random_state: method.make("default", n_rows, random_state),
@@ -62,20 +60,20 @@ def _ngboost(n_rows, random_state):
 
 
 def _jackknife(n_rows, random_state):
-    mlp = methods.make("mlp", "default", n_rows, random_state).estimator
-    return rivals.JackknifePlus(mlp, random_state=random_state)
+    mlp: Any = methods.make("mlp", "default", n_rows, random_state)
+    return rivals.JackknifePlus(mlp.estimator, random_state=random_state)
 
 
 PEERS = {
     "NGBoost, 500 trees": Peer(_ngboost, requires="ngboost"),
-    "GaussianProcessRegressor": _of_the_benchmark("gp"),
+    "GaussianProcessRegressor": _from_benchmark("gp"),
     "MAPIE, jackknife+ after bootstrap, MLPRegressor": Peer(_jackknife, requires="mapie"),
-    "BaggingRegressor of five MLPRegressor": _of_the_benchmark("mlp-5"),
+    "BaggingRegressor of five MLPRegressor": _from_benchmark("mlp-5"),
 }
 
 
 def measure(quick: bool, sources: datasets.Sources) -> list[Result]:
-    """Ratios of seconds, and differences of the NLL, to each peer on each set."""
+    """Ratios of seconds and differences of the NLL, for each peer and each set."""
     results = []
     for name in SETS[:1] if quick else SETS:
         try:
@@ -84,12 +82,12 @@ def measure(quick: bool, sources: datasets.Sources) -> list[Result]:
             logger.warning("Left out: %s. %s", name, error)
             continue
         seeds = SEEDS[:1] if quick or len(data.y) > LARGE else SEEDS
-        results += _of_set(data, seeds, 60 if quick else None)
+        results += _compare_on(data, seeds, 60 if quick else None)
     return results
 
 
-def _of_set(data, seeds, n_rows):
-    """All methods in turns on each split; of the set's first rows alone, if `n_rows` says so."""
+def _compare_on(data, seeds, n_rows):
+    """Run all methods in turns on each split of the first `n_rows` rows; None takes all rows."""
     X, y = data.X[:n_rows], data.y[:n_rows]
     splits = [train_test_split(X, y, test_size=0.2, random_state=seed) for seed in seeds]
     n_train = len(splits[0][0])
@@ -110,35 +108,18 @@ def _of_set(data, seeds, n_rows):
 
 
 def _results(peer, where, seconds, nlls):
+    pair = {"ours": seconds[OURS], "theirs": seconds[peer]}
+    means = {"ours": fmean(nlls[OURS]), "theirs": fmean(nlls[peer])}
+    difference = means["ours"] - means["theirs"]
+    what = f"fit and predict with std, {where}"
     return [
-        Result(
-            f"fit and predict with std, {where}",
-            peer,
-            ratio(seconds, peer, OURS),
-            "times faster",
-            goal=1,
-            at_least=True,
-            parts=_named(medians(seconds, OURS, peer)),
-        ),
-        Result(
-            f"NLL, {where}",
-            peer,
-            fmean(nlls[OURS]) - fmean(nlls[peer]),
-            "nats more",
-            goal=0,
-            parts=_named({name: fmean(nlls[name]) for name in (OURS, peer)}),
-            parts_unit="nats",
-        ),
+        speed_up(what, peer, pair, "ours", "theirs", goal=1),
+        Result(f"NLL, {where}", peer, difference, "nats more", 0, parts=means, parts_unit="nats"),
     ]
 
 
-def _named(parts):
-    ours, theirs = parts.values()
-    return {"ours": ours, "theirs": theirs}
-
-
 def available(n_train: int) -> dict[str, Peer]:
-    """The `PEERS` that are installed and can be fitted to so many rows."""
+    """The `PEERS` that are installed and can fit this number of rows."""
     found = {}
     for title, peer in PEERS.items():
         if peer.requires and importlib.util.find_spec(peer.requires) is None:
@@ -148,12 +129,10 @@ def available(n_train: int) -> dict[str, Peer]:
     return found
 
 
-def fit_and_score(
-    model, X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray
-) -> tuple[float, float]:
-    """Seconds of the fit and of the prediction together, and the NLL of mean and std."""
+def fit_and_score(model, X, X_test, y, y_test) -> tuple[float, float]:
+    """Seconds of fit and prediction together, and the NLL of mean and std."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of hyperparameters at their bounds, and the like
+        warnings.simplefilter("ignore")  # about hyperparameters at their bounds, for example
         start = time.perf_counter()
         mean, std = model.fit(X, y).predict(X_test, return_std=True)
         seconds = time.perf_counter() - start

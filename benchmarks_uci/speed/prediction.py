@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,18 +10,19 @@ import numpy as np
 import torch
 from torch import nn
 
-from benchmarks_uci.speed.results import Result, in_turns, medians, ratio
+from benchmarks_uci.speed.internals import PaperNetwork, compute_raw_outputs, read_network
+from benchmarks_uci.speed.results import Result, measure_in_turns, slow_down, speed_up
 from sk_deltauq import DeltaUQRegressor
 
 N_ANCHORS = 20
 OURS, NARROW, TILE, PLAIN, PASSES = "ours", "without widening", "tile", "plain", "passes"
 
-# Rows at a time that `passes_alone` takes: their hidden values stay in a core's fast cache.
+# Rows and anchors per call in `run_passes_only`: their hidden values fit in the cache of a core.
 PASS_ROWS, PASS_ANCHORS = 1024, 5
 
 
 class Shape(NamedTuple):
-    """Features, and widths of the hidden layers."""
+    """Number of features, and widths of the hidden layers."""
 
     n_features: int = 9
     widths: tuple[int, ...] = (50,)
@@ -35,7 +35,7 @@ SMALL, LARGE = Shape(), Shape(100, (256, 256))
 
 
 class Case(NamedTuple):
-    """What is predicted, and the goals: times faster than tiling, times as long as plain."""
+    """A prediction, and its goals: the speed-up over tiling and the ratio to a plain pass."""
 
     shape: Shape
     n_rows: int
@@ -49,108 +49,80 @@ QUICK_CASES = [Case(SMALL, 500, 8, 3, 1), Case(Shape(20, (32, 32)), 200, 1.5, No
 
 
 def measure(quick: bool) -> list[Result]:
-    """For each case equal numbers first, then times."""
-    return [result for case in (QUICK_CASES if quick else CASES) for result in _results(case)]
+    """For each case the equality of the numbers, then the times."""
+    return [result for case in (QUICK_CASES if quick else CASES) for result in _measure(case)]
 
 
-def _results(case):
-    model, X = fitted_model(case.shape), features(case.n_rows, case.shape.n_features, seed=1)
-    as_the_paper = fitted_model(case.shape, widening=0)
+def _measure(case):
+    shape = case.shape
+    model, X = fitted_model(shape), random_features(case.n_rows, shape.n_features, seed=1)
+    without_widening = fitted_model(shape, widening=0)
     functions = {
         OURS: functools.partial(model.predict, X, return_std=True),
-        NARROW: functools.partial(as_the_paper.predict, X, return_std=True),
+        NARROW: functools.partial(without_widening.predict, X, return_std=True),
         TILE: functools.partial(predict_tiled, model, X),
-        PLAIN: functools.partial(predict_plain, model, plain_network(case.shape), X),
+        PLAIN: functools.partial(predict_plain, model, plain_network(shape), X),
     }
-    if len(case.shape.widths) == 1:
-        functions[PASSES] = functools.partial(passes_alone, case.n_rows, *case.shape.widths)
-    seconds = in_turns(functions, case.repeats)
-    what = f"predict with std, n = {case.n_rows:,}, {case.shape}, K = {N_ANCHORS}"
-    return [
-        *same_numbers(as_the_paper, X[:500], case.shape),
-        Result(
-            what,
-            "concatenate and tile",
-            ratio(seconds, TILE, OURS),
-            "times faster",
-            goal=case.goal_tile,
-            at_least=True,
-            parts=medians(seconds, OURS, TILE),
-        ),
-        Result(
-            what,
-            "plain forward pass, no anchors",
-            ratio(seconds, OURS, PLAIN),
-            "times as long",
-            goal=case.goal_plain,
-            parts=medians(seconds, OURS, PLAIN),
-        ),
-        Result(
-            what,
-            "the same with widening=0",
-            ratio(seconds, OURS, NARROW),
-            "times as long",
-            parts=medians(seconds, OURS, NARROW),
-        ),
-        *_beside_passes(seconds, what),
+    has_one_layer = len(shape.widths) == 1
+    if has_one_layer:
+        functions[PASSES] = functools.partial(run_passes_only, case.n_rows, *shape.widths)
+    seconds = measure_in_turns(functions, case.repeats)
+    what = f"predict with std, n = {case.n_rows:,}, {shape}, K = {N_ANCHORS}"
+    plain = "plain forward pass, no anchors"
+    results = [
+        *compare_numbers(without_widening, X[:500], shape),
+        speed_up(what, "concatenate and tile", seconds, OURS, TILE, case.goal_tile),
+        slow_down(what, plain, seconds, OURS, PLAIN, case.goal_plain),
+        slow_down(what, "same prediction with widening=0", seconds, OURS, NARROW),
     ]
+    if has_one_layer:
+        passes = f"only the three passes over the hidden values of all row-anchor pairs; {what}"
+        results += [
+            slow_down(passes, "the whole prediction", seconds, PASSES, OURS),
+            slow_down(passes, plain, seconds, PASSES, PLAIN),
+        ]
+    return results
 
 
-def _beside_passes(seconds, what):
-    if PASSES not in seconds:
-        return []
-    return [
-        Result(
-            f"the three passes over the hidden values of all pairs alone; {what}",
-            against,
-            ratio(seconds, PASSES, other),
-            "times as long",
-            parts=medians(seconds, PASSES, other),
-        )
-        for against, other in (("all of the prediction", OURS), ("plain forward pass", PLAIN))
-    ]
-
-
-def features(n_rows: int, n_features: int, seed: int) -> np.ndarray:
-    """Random rows: times do not depend on the values."""
+def random_features(n_rows: int, n_features: int, seed: int) -> np.ndarray:
+    """Random rows. Times do not depend on the values."""
     return np.random.default_rng(seed).standard_normal((n_rows, n_features))
 
 
 def fitted_model(shape: Shape = SMALL, **settings) -> DeltaUQRegressor:
-    """A model trained for a moment; no embedding, which the paper's code has not got."""
-    X = features(1000, shape.n_features, seed=0)
+    """A briefly trained model without an embedding, because the paper's code has none."""
+    X = random_features(1000, shape.n_features, seed=0)
     settings = {"n_anchors": N_ANCHORS, "embedding": None, "random_state": 0, **settings}
     model = DeltaUQRegressor(shape.widths, **settings)
     return model.partial_fit(X, 100 * np.sin(X[:, 0]))
 
 
 def predict_tiled(model, X):
-    """Mean and std as the paper's code computes them: every row beside every anchor, `[c, x - c]`.
+    """Mean and std as the paper's code computes them: every row with every anchor, `[c, x - c]`.
 
-    It scales like `predict`, and uses the same weights; nothing is widened.
+    Scaling and weights are the same as in `predict`. The std has no distance-based inflation.
     """
-    module = model.net_.module_
+    network = read_network(model)
     with torch.inference_mode():
-        raw = forward_tiled(module, _scaled(model, X), module.anchors)
-        mean, raw_noise = raw.view(len(module.anchors), len(X), 2).unbind(2)
-        total = mean.var(dim=0) + (nn.functional.softplus(raw_noise) + 1e-7).mean(dim=0)
-        scale, offset = model.y_scaler_.scale_, model.y_scaler_.mean_
-        return mean.mean(dim=0).numpy() * scale + offset, total.sqrt().numpy() * scale
+        mean, raw_noise = forward_tiled(network, _scale(model, X)).unbind(2)  # (anchor, row)
+        variance = mean.var(dim=0) + (nn.functional.softplus(raw_noise) + 1e-7).mean(dim=0)
+        return _unscale(model, mean.mean(dim=0), variance.sqrt())
 
 
-def forward_tiled(module, x: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
-    """Raw outputs `(anchor and row, output)`, from first-layer weights `[V + W, W]`."""
-    V, W, bias = module.first.anchor_weight[0], module.first.weight[0], module.first.bias[0, :, 0]
-    c = anchors.repeat_interleave(len(x), dim=0)  # (anchor and row, feature)
-    x = x.repeat(len(anchors), 1)
-    h = nn.functional.linear(torch.cat([c, x - c], dim=1), torch.cat([V + W, W], dim=1), bias)
-    for layer in module.rest:
-        h = nn.functional.linear(torch.relu(h), layer.weight[0], layer.bias[0, :, 0])
-    return h
+def forward_tiled(network: PaperNetwork, x: torch.Tensor) -> torch.Tensor:
+    """Raw outputs `(anchor, row, output)` for scaled rows."""
+    n_anchors, n_rows = len(network.anchors), len(x)
+    c = network.anchors.repeat_interleave(n_rows, dim=0)  # (anchor and row, feature)
+    x = x.repeat(n_anchors, 1)  # (anchor and row, feature)
+    (weight, bias), *rest = network.layers
+    h = nn.functional.linear(torch.cat([c, x - c], dim=1), weight, bias)
+    for weight, bias in rest:
+        h = nn.functional.linear(torch.relu(h), weight, bias)
+    return h.view(n_anchors, n_rows, -1)
 
 
 def plain_network(shape: Shape = SMALL) -> nn.Module:
-    """The same widths and outputs without anchors."""
+    """A network of the same widths and outputs without anchors."""
     layers = []
     for n_in, n_out in pairwise([shape.n_features, *shape.widths, 2]):
         layers += [nn.Linear(n_in, n_out), nn.ReLU()]
@@ -158,20 +130,18 @@ def plain_network(shape: Shape = SMALL) -> nn.Module:
 
 
 def predict_plain(model, network, X):
-    """Mean and std of a network without anchors; it scales like `predict`."""
+    """Mean and std of a network without anchors, with the same scaling as `predict`."""
     with torch.inference_mode():
-        mean, raw_noise = network(_scaled(model, X)).unbind(1)
-        scale, offset = model.y_scaler_.scale_, model.y_scaler_.mean_
-        std = nn.functional.softplus(raw_noise).sqrt()
-        return mean.numpy() * scale + offset, std.numpy() * scale
+        mean, raw_noise = network(_scale(model, X)).unbind(1)
+        return _unscale(model, mean, nn.functional.softplus(raw_noise).sqrt())
 
 
-def passes_alone(n_rows: int, n_hidden: int) -> None:
-    """What no code of torch's operations can do without, and nothing else.
+def run_passes_only(n_rows: int, n_hidden: int) -> None:
+    """Run the operations that a prediction with torch cannot avoid.
 
-    For every row and anchor: the sum of their shares in the hidden layer, its activation, and the
-    product with the output layer; as if scaling, the first layer, the noise and the moments over
-    the anchors took no time.
+    For every row and anchor these are the sum of both in the hidden layer, its activation, and the
+    product with the output layer. Scaling, the first layer, the noise and the moments over the
+    anchors are left out.
     """
     rows = torch.zeros(1, n_hidden, 1, PASS_ROWS)
     anchors = torch.zeros(1, n_hidden, PASS_ANCHORS, 1)
@@ -183,22 +153,38 @@ def passes_alone(n_rows: int, n_hidden: int) -> None:
             torch.baddbmm(bias, weight, hidden.relu_().flatten(2))
 
 
-def same_numbers(model, X, shape: Shape = SMALL) -> list[Result]:
-    """Largest difference to tiling: raw outputs in float64, and predictions, in stds of y."""
-    module = copy.deepcopy(model.net_.module_).double()
+def compare_numbers(model, X, shape: Shape = SMALL) -> list[Result]:
+    """Largest difference to tiling: raw outputs in float64, and predictions in float32."""
     x = torch.from_numpy(model.x_scaler_.transform(X))
     with torch.inference_mode():
-        ours = module.components(x.T)[0]  # (output, anchor, row)
-        tiled = forward_tiled(module, x, module.anchors).view(len(module.anchors), len(x), -1)
-        raw = (ours - tiled.permute(2, 0, 1)).abs().max().item()
-    pairs = zip(model.predict(X, return_std=True), predict_tiled(model, X), strict=True)
-    public = max(np.abs(a - b).max() for a, b in pairs) / model.y_scaler_.scale_[0]
-    what, against = f"largest difference of numbers, {shape}", "concatenate and tile"
+        tiled = forward_tiled(read_network(model, torch.float64), x)
+        raw = (compute_raw_outputs(model, x) - tiled).abs().max().item()
+    public = largest_difference(model, model.predict(X, return_std=True), predict_tiled(model, X))
+    against = "concatenate and tile"
     return [
-        Result(f"{what}, float64", against, raw, "", goal=1e-10),
-        Result(f"{what}, float32, in stds of y", against, float(public), "", goal=1e-4),
+        Result(
+            f"largest difference of raw outputs, {shape}, float64", against, raw, "", goal=1e-10
+        ),
+        Result(
+            f"largest difference of predictions, {shape}, float32, in standard deviations of y",
+            against,
+            public,
+            "",
+            goal=1e-4,
+        ),
     ]
 
 
-def _scaled(model, X) -> torch.Tensor:
+def largest_difference(model, first, second) -> float:
+    """Largest difference of two pairs of mean and std, in standard deviations of y."""
+    difference = max(np.abs(a - b).max() for a, b in zip(first, second, strict=True))
+    return float(difference / model.y_scaler_.scale_[0])
+
+
+def _scale(model, X) -> torch.Tensor:
     return torch.from_numpy(model.x_scaler_.transform(X).astype(np.float32))
+
+
+def _unscale(model, mean, std):
+    scale, offset = model.y_scaler_.scale_, model.y_scaler_.mean_
+    return mean.numpy() * scale + offset, std.numpy() * scale

@@ -1,4 +1,4 @@
-"""Where the time of a prediction and of a training step goes."""
+"""The parts of a prediction and of a training step, and their shares of the time."""
 
 from __future__ import annotations
 
@@ -12,36 +12,30 @@ from unittest import mock
 import torch
 
 from benchmarks_uci.speed import prediction, training
+from benchmarks_uci.speed.internals import list_prediction_parts
 from benchmarks_uci.speed.results import Result
 
 REST = "the rest"
 
 
 def measure(quick: bool) -> list[Result]:
-    """Shares of a prediction, and of a fit by the bare loop, whose steps are ours."""
-    return [*_prediction(quick), *_training(quick)]
+    """Shares of a prediction, and shares of a fit by the bare loop, which has the same steps."""
+    return [*_measure_prediction(quick), *_measure_training(quick)]
 
 
-def _prediction(quick):
+def _measure_prediction(quick):
     model, n_rows = prediction.fitted_model(), 500 if quick else 45_730
-    X = prediction.features(n_rows, prediction.SMALL.n_features, seed=1)
-    found = shares(
-        functools.partial(model.predict, X, return_std=True),
-        {
-            "the network, all pairs": (model.net_.module_, "components"),
-            "the noise of the pairs": (model.net_.criterion_, "components"),
-            "the distance from the training rows": (model, "_row_factors"),
-        },
-    )
+    X = prediction.random_features(n_rows, prediction.SMALL.n_features, seed=1)
+    predict = functools.partial(model.predict, X, return_std=True)
+    found = shares(predict, list_prediction_parts(model))
     what = f"predict with std, n = {n_rows:,}, {prediction.SMALL}, K = {prediction.N_ANCHORS}"
-    return _results(found, what, f"{REST}: checks and scales, moments over the anchors, Python")
+    return _results(found, what, f"{REST}: checks, scaling, moments over the anchors, Python")
 
 
-def _training(quick):
+def _measure_training(quick):
     size = (training.QUICK_SIZES if quick else training.SIZES)[0]
-    arguments = *training.data(size.n_rows, size.n_features), size.batch_size, size.epochs
     found = shares(
-        functools.partial(training.fit_bare, *arguments),
+        functools.partial(training.fit_bare, *size.arguments()),
         {
             "forward": (training.BareNetwork, "forward"),
             "loss": (training, "beta_nll"),
@@ -49,8 +43,8 @@ def _training(quick):
             "optimizer": (torch.optim.Adam, "step"),
         },
     )
-    what = f"the bare loop's fit, {size}"
-    return _results(found, what, f"{REST}: mini-batches, zeroed gradients, Python")
+    what = f"fit of the bare PyTorch loop, {size}"
+    return _results(found, what, f"{REST}: mini-batches, resetting gradients, Python")
 
 
 def _results(found, what, rest):
@@ -61,17 +55,18 @@ def _results(found, what, rest):
 
 
 def shares(function: Callable, parts: dict[str, tuple[object, str]], repeats: int = 3) -> dict:
-    """Shares of the time of `function` that its `parts` take, each an object and a name in it.
+    """Shares of the time of `function` for its `parts`, each an object and a method name.
 
-    What one part spends in another counts for the other. The shares add up to one with `REST`.
+    A part that runs inside another one counts only once, for itself. With `REST` the shares add up
+    to one.
     """
     seconds, running = Counter(), []
-    function()  # what is loaded at the first call
+    function()  # loads what the first call needs
 
     def timed(name, part):
         def call(*args, **kwargs):
             start = time.perf_counter()
-            running.append(0.0)  # what parts inside this one take
+            running.append(0.0)  # seconds of the parts inside this one
             try:
                 return part(*args, **kwargs)
             finally:

@@ -1,4 +1,4 @@
-"""What was measured: results, their table, and running things in turns."""
+"""Results of a measurement, their table, and functions that measure in turns."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ HEADERS = ["what", "against", "measured", "goal", "met", "from"]
 
 @dataclass(frozen=True)
 class Result:
-    """One figure beside its goal.
+    """One figure and its goal.
 
     Attributes
     ----------
     what, against : str
-        What was measured, and beside what.
+        What was measured, and what it is compared with.
     value : float
     unit : str
     goal : float or None
-        Bound that `value` should keep, if there is one.
+        Bound of `value`, if there is one.
     at_least : bool
-        Whether the goal is a lower bound; if not, an upper one.
+        Whether the goal is a lower bound. Otherwise it is an upper bound.
     parts : dict of str to float
-        What the figure was computed from: median seconds behind a ratio, as a rule.
+        The numbers behind the figure, usually the median seconds behind a ratio.
     parts_unit : str
     """
 
@@ -48,38 +48,41 @@ class Result:
         return self.value >= self.goal if self.at_least else self.value <= self.goal
 
     def as_json(self) -> dict:
-        """Ready for `json.dumps`."""
+        """Convert to a dict for `json.dumps`."""
         return {**asdict(self), "met": self.met}
 
     @classmethod
     def from_json(cls, entry: dict) -> Result:
-        """What `as_json` was made from."""
+        """Read the dict that `as_json` returned."""
         return cls(**{name: value for name, value in entry.items() if name != "met"})
 
     def cells(self) -> list[str]:
-        """A row of a table, under `HEADERS`."""
+        """One table row with the columns `HEADERS`."""
         bound = ">=" if self.at_least else "<="
         return [
             self.what,
             self.against,
-            f"{_figure(self.value)} {self.unit}".rstrip(),
+            f"{_format(self.value)} {self.unit}".rstrip(),
             "" if self.goal is None else f"{bound} {self.goal:g}",
             {True: "yes", False: "no", None: ""}[self.met],
             ", ".join(
-                f"{name} {_figure(part)} {self.parts_unit}" for name, part in self.parts.items()
+                f"{name} {_format(part)} {self.parts_unit}" for name, part in self.parts.items()
             ),
         ]
 
 
 def table(results: list[Result]) -> str:
-    """The results as text, one row each."""
+    """The results as text, with one row per result."""
     rows = [result.cells() for result in results]
     return tabulate(rows, HEADERS, "simple", disable_numparse=True)
 
 
-def in_turns(functions: dict[str, Callable], repeats: int) -> dict[str, list[float]]:
-    """Seconds of each function, run one after the other, `repeats` times, in alternating order."""
-    seconds = {name: [] for name in functions}
+Seconds = dict[str, list[float]]  # of each function, one number per round
+
+
+def measure_in_turns(functions: dict[str, Callable], repeats: int) -> Seconds:
+    """Run the functions one after the other for `repeats` rounds, with alternating order."""
+    seconds: Seconds = {name: [] for name in functions}
     for i in range(repeats):
         for name in list(functions)[:: -1 if i % 2 else 1]:
             start = time.perf_counter()
@@ -88,16 +91,35 @@ def in_turns(functions: dict[str, Callable], repeats: int) -> dict[str, list[flo
     return seconds
 
 
-def ratio(seconds: dict[str, list[float]], numerator: str, denominator: str) -> float:
-    """Median over rounds of the ratio within a round, which slow spells of the machine spare."""
+def ratio(seconds: Seconds, numerator: str, denominator: str) -> float:
+    """Median over the rounds of the ratio within a round.
+
+    A slow phase of the machine affects both times of its round, so it hardly affects the ratio.
+    """
     pairs = zip(seconds[numerator], seconds[denominator], strict=True)
     return median(a / b for a, b in pairs)
 
 
-def medians(seconds: dict[str, list[float]], *names: str) -> dict[str, float]:
-    """Median seconds of some of the functions."""
+def medians(seconds: Seconds, *names: str) -> dict[str, float]:
+    """Median seconds of the named functions."""
     return {name: median(seconds[name]) for name in names}
 
 
-def _figure(value: float) -> str:
+def speed_up(
+    what: str, against: str, seconds: Seconds, ours: str, other: str, goal: float | None = None
+) -> Result:
+    """How many times faster `ours` is than `other`; the goal is a lower bound."""
+    value, parts = ratio(seconds, other, ours), medians(seconds, ours, other)
+    return Result(what, against, value, "times faster", goal, at_least=True, parts=parts)
+
+
+def slow_down(
+    what: str, against: str, seconds: Seconds, ours: str, other: str, goal: float | None = None
+) -> Result:
+    """How many times as long `ours` takes as `other`; the goal is an upper bound."""
+    value, parts = ratio(seconds, ours, other), medians(seconds, ours, other)
+    return Result(what, against, value, "times as long", goal, parts=parts)
+
+
+def _format(value: float) -> str:
     return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.3g}"

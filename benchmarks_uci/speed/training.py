@@ -1,25 +1,25 @@
-"""Training one network: ours against a bare torch loop and skorch as it comes."""
+"""Training of one network, compared with a bare PyTorch loop and with plain skorch."""
 
 from __future__ import annotations
 
 import functools
 import math
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from skorch import NeuralNet
 from torch import nn
 
-from benchmarks_uci.speed.results import Result, in_turns, medians, ratio
+from benchmarks_uci.speed.results import Result, measure_in_turns, slow_down, speed_up
 from sk_deltauq import DeltaUQRegressor
 
 WIDTHS, LEARNING_RATE, NLL_BETA = (50, 50), 3e-3, 0.5
 
 
 class Size(NamedTuple):
-    """A set to train on, the batch size that is chosen for it, and for how many epochs."""
+    """Size of the training set, its batch size, and the number of epochs."""
 
     n_rows: int
     n_features: int
@@ -29,6 +29,10 @@ class Size(NamedTuple):
     def __str__(self):
         return f"n = {self.n_rows:,}, d = {self.n_features}, {self.epochs} epochs"
 
+    def arguments(self):
+        """Random rows and the settings, as the functions below take them."""
+        return *random_rows(self.n_rows, self.n_features), self.batch_size, self.epochs
+
 
 SIZES = [Size(1030, 8, 32, 40), Size(36_000, 9, 256, 2)]
 QUICK_SIZES = [Size(200, 8, 32, 2)]
@@ -36,95 +40,80 @@ MILLION, QUICK_MILLION = Size(1_000_000, 50, 1024, 3), Size(2000, 50, 64, 2)
 
 
 def measure(quick: bool) -> list[Result]:
-    """All comparisons at each size; of a million rows with the bare loop alone."""
+    """All comparisons at each size; a million rows are compared with the bare loop only."""
     results = []
     for size in QUICK_SIZES if quick else SIZES:
-        arguments = *data(size.n_rows, size.n_features), size.batch_size, size.epochs
+        arguments = size.arguments()
         functions = {
             "ours": functools.partial(fit_ours, *arguments),
             "bare": functools.partial(fit_bare, *arguments),
             "skorch": functools.partial(fit_skorch, *arguments),
             "early stopping": functools.partial(fit_ours, *arguments, early_stopping=True),
         }
-        seconds = in_turns(functions, 1 if quick else 7)
-        results += _results(seconds, size)
-    return [*results, _million(quick)]
+        seconds = measure_in_turns(functions, 1 if quick else 7)
+        stopping = f"fit with early stopping (10 % of the rows held out), {size}"
+        results += [
+            _compare_with_bare(seconds, size, goal=1.25),
+            speed_up(f"fit, {size}", "plain skorch, same steps", seconds, "ours", "skorch", 2.5),
+            slow_down(stopping, "fit without early stopping", seconds, "early stopping", "ours"),
+        ]
+    return [*results, _measure_million(quick)]
 
 
-def _results(seconds, size):
-    return [
-        _beside_bare(seconds, size, goal=1.25),
-        Result(
-            f"fit, {size}",
-            "skorch as it comes, same steps",
-            ratio(seconds, "skorch", "ours"),
-            "times faster",
-            goal=2.5,
-            at_least=True,
-            parts=medians(seconds, "ours", "skorch"),
-        ),
-        Result(
-            f"fit with early stopping (a tenth of the rows held out), {size}",
-            "fit without",
-            ratio(seconds, "early stopping", "ours"),
-            "times as long",
-            parts=medians(seconds, "early stopping", "ours"),
-        ),
-    ]
-
-
-def _million(quick):
+def _measure_million(quick):
     size = QUICK_MILLION if quick else MILLION
-    X, y = (array.astype("float32") for array in data(size.n_rows, size.n_features))
+    X, y, *settings = size.arguments()
+    X, y = X.astype(np.float32), y.astype(np.float32)
     functions = {
-        name: functools.partial(fit, X, y, size.batch_size, size.epochs)
+        name: functools.partial(fit, X, y, *settings)
         for name, fit in (("ours", fit_ours), ("bare", fit_bare))
     }
-    return _beside_bare(in_turns(functions, 1 if quick else 3), size, goal=1.15)
+    seconds = measure_in_turns(functions, 1 if quick else 3)
+    return _compare_with_bare(seconds, size, goal=1.15)
 
 
-def _beside_bare(seconds, size, goal):
-    return Result(
-        f"fit, {size}",
-        "a bare torch loop, same steps",
-        ratio(seconds, "ours", "bare"),
-        "times as long",
-        goal=goal,
-        parts=medians(seconds, "ours", "bare"),
-    )
+def _compare_with_bare(seconds, size, goal):
+    against = "bare PyTorch loop, same steps"
+    return slow_down(f"fit, {size}", against, seconds, "ours", "bare", goal)
 
 
-def data(n_rows: int, n_features: int):
-    """A noisy sine of random rows: times hardly depend on the values."""
+def random_rows(n_rows: int, n_features: int):
+    """Random inputs and a noisy sine. Times hardly depend on the values."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_rows, n_features))
     return X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(n_rows)
 
 
-def fit_ours(
-    X, y, batch_size, epochs, *, widths=WIDTHS, early_stopping=False, n_members=1, device="cpu"
-):
-    """Exactly `epochs` epochs of the estimator, without an embedding, as what it is beside."""
-    model = DeltaUQRegressor(
-        widths,
-        embedding=None,
-        batch_size=batch_size,
-        max_iter=epochs,
-        n_iter_no_change=epochs + 1,  # it never runs out of patience
-        learning_rate_init=LEARNING_RATE,
-        nll_beta=NLL_BETA,
-        early_stopping=early_stopping,
-        n_members=n_members,
-        device=device,
-        random_state=0,
-    )
+def fit_quietly(model, X, y):
+    """Fit without the warning that the epochs are too few."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the epochs were too few
+        warnings.simplefilter("ignore")
         return model.fit(X, y)
 
 
+def fit_epochs(estimator, X, y, batch_size, epochs, **settings):
+    """Fit exactly `epochs` epochs, without an embedding, as in the compared networks."""
+    settings = {
+        "embedding": None,
+        "batch_size": batch_size,
+        "max_iter": epochs,
+        "n_iter_no_change": epochs + 1,  # so that it never stops early
+        "early_stopping": False,
+        "random_state": 0,
+        **settings,
+    }
+    return fit_quietly(estimator(**settings), X, y)
+
+
+def fit_ours(X, y, batch_size, epochs, *, widths=WIDTHS, **settings):
+    """Fit the estimator with the learning rate and the loss of the compared loops."""
+    settings = {"learning_rate_init": LEARNING_RATE, "nll_beta": NLL_BETA, **settings}
+    settings["hidden_layer_sizes"] = widths
+    return fit_epochs(DeltaUQRegressor, X, y, batch_size, epochs, **settings)
+
+
 def beta_nll(raw: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Beta-NLL of raw outputs `(row, 2)`, as `DeltaUQRegressor` trains by."""
+    """Beta-NLL of raw outputs `(row, 2)`, the training loss of `DeltaUQRegressor`."""
     mean, raw_noise = raw.unbind(1)
     variance = nn.functional.softplus(raw_noise) + 1e-7
     loss = 0.5 * (variance.log() + (y - mean) ** 2 / variance)
@@ -132,7 +121,7 @@ def beta_nll(raw: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 class BareNetwork(nn.Module):
-    """An anchored network with a factorised first layer, in torch's own layers."""
+    """An anchored network with a factorised first layer, made of PyTorch's own layers."""
 
     def __init__(self, n_features):
         super().__init__()
@@ -147,9 +136,11 @@ class BareNetwork(nn.Module):
 
 
 def fit_bare(X, y, batch_size, epochs):
-    """The loop that one would write by hand: as many steps on batches as large, fused Adam."""
-    x = torch.from_numpy(((X - X.mean(0)) / X.std(0)).astype(np.float32))
-    y = torch.from_numpy(((y - y.mean()) / y.std()).astype(np.float32))
+    """Fit a handwritten loop with the same number of steps, batch size and fused Adam.
+
+    Returns the mean loss of each epoch.
+    """
+    x, y = map(torch.from_numpy, _standardise(X, y))
     n_batches = math.ceil(len(x) / batch_size)
     network = BareNetwork(x.shape[1])
     optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, fused=True)
@@ -171,7 +162,7 @@ def fit_bare(X, y, batch_size, epochs):
 
 
 class ConcatenatingNetwork(nn.Module):
-    """The paper's way to train: anchors are the shuffled mini-batch, the input is `[c, x - c]`."""
+    """The paper's network: anchors are the shuffled mini-batch, and the input is `[c, x - c]`."""
 
     def __init__(self, n_features):
         super().__init__()
@@ -193,18 +184,20 @@ class BetaNLL(nn.Module):
 
 
 def fit_skorch(X, y, batch_size, epochs):
-    """A plain `NeuralNet` with its data loader; without a hold-out, for the same steps."""
-    x = ((X - X.mean(0)) / X.std(0)).astype(np.float32)
-    y = ((y - y.mean()) / y.std()).astype(np.float32)
-    net = NeuralNet(
-        ConcatenatingNetwork(x.shape[1]),
-        BetaNLL,
-        optimizer=torch.optim.Adam,
-        lr=LEARNING_RATE,
-        max_epochs=epochs,
-        batch_size=batch_size,
-        iterator_train__shuffle=True,
-        train_split=None,
-        verbose=0,
-    )
-    return net.fit(x, y)
+    """Fit a plain `NeuralNet` with its data loader. It holds no rows out, for the same steps."""
+    settings: dict[str, Any] = {
+        "optimizer": torch.optim.Adam,
+        "lr": LEARNING_RATE,
+        "max_epochs": epochs,
+        "batch_size": batch_size,
+        "iterator_train__shuffle": True,
+        "train_split": None,
+        "verbose": 0,
+    }
+    net = NeuralNet(ConcatenatingNetwork(X.shape[1]), BetaNLL, **settings)
+    return net.fit(*_standardise(X, y))
+
+
+def _standardise(X, y):
+    """Both in float32, with mean 0 and standard deviation 1."""
+    return [((a - a.mean(0)) / a.std(0)).astype(np.float32) for a in (X, y)]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._skorch.rows import Batches
+from sk_deltauq._training.rows import Batches
 from sk_deltauq._torch.networks import PlainMLP, ShiftedMLP
-from sk_deltauq._validation import scaled_tensor
+from sk_deltauq._validation import scale_to_tensor
 from sk_deltauq.baselines import AnchorEnsembleClassifier, AnchorEnsembleRegressor
 from tests._helpers import assert_stacked_is_alone, embed
 
@@ -30,7 +30,7 @@ def classifier(**params):
 
 def components(model, X):
     with torch.inference_mode():
-        return model._components(scaled_tensor(X, model.x_scaler_))
+        return model._components(scale_to_tensor(X, model.x_scaler_))
 
 
 @pytest.fixture(params=[regressor, classifier], ids=lambda make: make.__name__)
@@ -61,7 +61,7 @@ def test_all_members_start_from_the_same_weights(make, data, params):
 
 
 def test_members_end_apart(make, data):
-    weight = make().fit(*data).net_.module_.first.weight
+    weight = make().fit(*data).net_.module_.core.first.weight
     for member in range(1, 5):
         assert (weight[0] - weight[member]).abs().max() > 1e-3
 
@@ -88,8 +88,8 @@ def test_a_member_is_a_plain_network_on_shifted_rows(make, data):
     X, y = data
     model = make(embedding="periodic").fit(X, y)
     module = model.net_.module_
-    x = scaled_tensor(X, model.x_scaler_)
-    anchors = scaled_tensor(model.anchors_, model.x_scaler_)
+    x = scale_to_tensor(X, model.x_scaler_)
+    anchors = scale_to_tensor(model.anchors_, model.x_scaler_)
     found = components(model, X)
     plain = PlainMLP(
         embed("periodic", X.shape[1], [torch.Generator()]),
@@ -120,7 +120,7 @@ def test_a_shift_is_another_bias_of_the_first_layer(make, data):
         tensors = [t.double().numpy() for t in model.net_.member_tensors(member)]
         W, b, V, a = tensors[0], tensors[1][:, 0], tensors[2], tensors[3][:, 0]
         raw = np.maximum(x @ W.T + (b - W @ c[member]), 0) @ V.T + a
-        found = module.components(scaled_tensor(X, model.x_scaler_).T)[member, :, 0].detach().T
+        found = module.components(scale_to_tensor(X, model.x_scaler_).T)[member, :, 0].detach().T
         np.testing.assert_allclose(found, raw, rtol=1e-3, atol=1e-5)
 
 
@@ -189,7 +189,7 @@ def test_a_users_module_gets_shifted_rows(regression_data):
     means = np.array(
         [
             (x - c[m]) @ member.weight.detach().double().numpy()[0] + member.bias.item()
-            for m, member in enumerate(model.net_.module_.members)
+            for m, member in enumerate(model.net_.module_.core.members)
         ]
     )
     means = means * model.y_scaler_.scale_ + model.y_scaler_.mean_

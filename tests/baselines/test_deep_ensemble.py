@@ -6,10 +6,10 @@ import torch
 from scipy.stats import norm
 
 from sk_deltauq._skorch.adversarial import AdversarialNet
-from sk_deltauq._skorch.rows import Batches
-from sk_deltauq._torch.heads import GaussianHead
+from sk_deltauq._training.rows import Batches
+from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._torch.networks import PlainMLP
-from sk_deltauq._validation import scaled_tensor
+from sk_deltauq._validation import scale_to_tensor
 from sk_deltauq.baselines import DeepEnsembleClassifier, DeepEnsembleRegressor
 from tests._helpers import assert_stacked_is_alone, embed
 
@@ -33,7 +33,7 @@ def classifier(**params):
 def raw_outputs(model, X, member):
     """The outputs of one member, `(sample, output)`, as a loop over plain layers."""
     module = model.net_.module_
-    h = scaled_tensor(X, model.x_scaler_)
+    h = scale_to_tensor(X, model.x_scaler_)
     for i, layer in enumerate([module.first, *module.rest]):
         h = torch.relu(h) if i else h
         h = h @ layer.weight[member].T + layer.bias[member, :, 0]
@@ -84,7 +84,7 @@ def test_one_member_has_no_epistemic_uncertainty(regression_data):
 
 def test_members_start_apart_and_stay_apart(regression_data):
     X, y = regression_data
-    weight = regressor().fit(X, y).net_.module_.first.weight
+    weight = regressor().fit(X, y).net_.module_.core.first.weight
     assert len(weight) == 5
     for member in range(1, 5):
         assert (weight[0] - weight[member]).abs().mean() > 0.1
@@ -126,11 +126,11 @@ def test_training_is_the_one_written_out_in_plain_torch():
     }
     model = regressor(**params).fit(X, y)
     start = regressor(**{**params, "max_iter": 1, "learning_rate_init": 1e-30}).fit(X, y)
-    first, last = start.net_.module_.first, start.net_.module_.rest[0]
+    first, last = start.net_.module_.core.first, start.net_.module_.core.rest[0]
     tensors = [first.weight[0], first.bias[0, :, 0], last.weight[0], last.bias[0, :, 0]]
     tensors = [t.detach().clone().requires_grad_() for t in tensors]
-    x = scaled_tensor(X, model.x_scaler_)
-    target = scaled_tensor(y[:, None], model.y_scaler_)[:, 0]
+    x = scale_to_tensor(X, model.x_scaler_)
+    target = scale_to_tensor(y[:, None], model.y_scaler_)[:, 0]
     for _ in range(8):
         out = torch.relu(x @ tensors[0].T + tensors[1]) @ tensors[2].T + tensors[3]
         variance = torch.nn.functional.softplus(out[:, 1])
@@ -229,7 +229,7 @@ def test_adversarial_training_stays_closer_to_flat(regression_data):
 def test_a_users_module_gets_plain_rows(make, regression_data, classification_data):
     X, y = regression_data if make is regressor else classification_data
     model = make(module=torch.nn.Linear, n_members=2, embedding="sinusoidal").fit(X, y)
-    members = model.net_.module_.members
+    members = model.net_.module_.core.members
     assert {member.in_features for member in members} == {7 * X.shape[1]}
     assert not torch.equal(members[0].weight, members[1].weight)
     adversarial = make(module=torch.nn.Linear, n_members=2, adversarial_epsilon=0.1).fit(X, y)
@@ -243,7 +243,7 @@ def test_a_users_linear_module_is_linear_in_the_standardised_rows(regression_dat
     means = np.array(
         [
             x @ member.weight.detach().double().numpy()[0] + member.bias.item()
-            for member in model.net_.module_.members
+            for member in model.net_.module_.core.members
         ]
     )
     means = means * model.y_scaler_.scale_ + model.y_scaler_.mean_

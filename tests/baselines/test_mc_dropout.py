@@ -7,11 +7,11 @@ import pytest
 import torch
 from sklearn.model_selection import GridSearchCV
 
-from sk_deltauq._random import Stream, torch_generators
-from sk_deltauq._skorch.rows import MaskedBatches
-from sk_deltauq._torch.layers import dropout_masks
+from sk_deltauq._host import Stream, torch_generators
+from sk_deltauq._training.rows import MaskedBatches
+from sk_deltauq._methods.dropout import draw_masks
 from sk_deltauq._torch.networks import DropoutMLP
-from sk_deltauq._validation import scaled_tensor
+from sk_deltauq._validation import scale_to_tensor
 from sk_deltauq.baselines import MCDropoutClassifier, MCDropoutRegressor
 from tests._helpers import assert_stacked_is_alone, embed
 
@@ -39,7 +39,7 @@ def raw_outputs(model, X):
     module, outputs = model.net_.module_, []
     for member, masks in enumerate(model.masks_):
         for mask in masks:
-            h, first_unit = scaled_tensor(X, model.x_scaler_), 0
+            h, first_unit = scale_to_tensor(X, model.x_scaler_), 0
             for layer in [module.first, *module.rest]:
                 if layer is not module.first:
                     kept = torch.from_numpy(mask[first_unit : first_unit + h.shape[1]])
@@ -86,7 +86,7 @@ def test_components_come_member_by_member_and_mask_by_mask(classification_data):
     X, y = classification_data
     model = classifier(n_members=2).fit(X, y)
     with torch.inference_mode():
-        found = model._components(scaled_tensor(X, model.x_scaler_))
+        found = model._components(scale_to_tensor(X, model.x_scaler_))
     torch.testing.assert_close(found.double(), raw_outputs(model, X), rtol=1e-4, atol=1e-5)
 
 
@@ -104,7 +104,7 @@ def test_more_masks_begin_with_the_same_ones(regression_data):
     few, many = (regressor(n_masks=n, n_members=2).fit(X, y) for n in (4, 9))
     assert few.masks_.shape == (2, 4, 28)
     np.testing.assert_array_equal(many.masks_[:, :4], few.masks_)
-    assert few.net_.module_.rest[0].weight.equal(many.net_.module_.rest[0].weight)
+    assert few.net_.module_.core.rest[0].weight.equal(many.net_.module_.core.rest[0].weight)
 
 
 # Masks
@@ -113,7 +113,7 @@ def test_more_masks_begin_with_the_same_ones(regression_data):
 @pytest.mark.parametrize("rate", [0.0, 0.05, 0.5, 0.9])
 def test_masks_drop_at_their_rate_and_have_mean_one(rate):
     generators = [torch.Generator().manual_seed(seed) for seed in range(2)]
-    masks = dropout_masks(400, 100, [rate, rate], generators)
+    masks = draw_masks(400, 100, [rate, rate], generators)
     assert masks.shape == (2, 100, 400)
     assert masks.dtype == torch.float32
     dropped = (masks == 0).double()
@@ -154,7 +154,7 @@ def test_the_mean_over_masks_is_the_network_without_dropout_in_a_linear_network(
         generators=generators,
     )
     x = torch.randn(3, 4, generator=generators[0])
-    network.set_masks(dropout_masks(40_000, 5, [0.2], generators))
+    network.set_masks(draw_masks(40_000, 5, [0.2], generators))
     found = network.components(x).mean(dim=2)[0]
     expected = network(x[None], torch.ones(1, 5, 4))[0]
     torch.testing.assert_close(found, expected, rtol=0.02, atol=0.01)
@@ -182,7 +182,7 @@ def test_a_training_step_is_the_one_written_out_in_plain_torch():
     generators = torch_generators(3, Stream.WEIGHTS, range(1))
     settings = {"hidden_layer_sizes": (6, 5), "activation": "tanh"}
     network = DropoutMLP(embed(None, 3), 2, generators=generators, **settings)
-    masks = dropout_masks(7, 11, [0.3], generators)
+    masks = draw_masks(7, 11, [0.3], generators)
     x = torch.randn(1, 3, 7, generator=generators[0])
     found = network(x, masks)[0].T
     for sample in range(7):
@@ -202,7 +202,7 @@ def test_stacked_members_are_the_members_trained_one_by_one(hold_out):
             embed("periodic", 2, generators), n_outputs, generators=generators, **settings
         )
         masks = torch_generators(7, Stream.MASKS, members)
-        module.set_masks(dropout_masks(4, 16, [0.1], masks))
+        module.set_masks(draw_masks(4, 16, [0.1], masks))
         return module
 
     batches = partial(MaskedBatches, n_units=16, rates=[0.1])

@@ -9,8 +9,8 @@ from scipy import stats
 from scipy.integrate import quad
 from sklearn.utils import get_tags
 
-from sk_deltauq._folds import deal_folds
-from sk_deltauq._random import Stream, numpy_rng
+from sk_deltauq._training.rows import assign_folds
+from sk_deltauq._host import Stream, numpy_rng
 from sk_deltauq._regression import _mixture_parameters, _moments
 from sk_deltauq.baselines import PBPRegressor, _pbp_training
 from sk_deltauq.baselines._pbp_filter import Filter, LinearLayer, Precision, Rectifier
@@ -236,7 +236,7 @@ def test_the_best_pass_on_the_held_out_rows_is_kept(regression_data):
     scores = model.validation_scores_
     assert model.n_iter_ == len(scores) == len(model.loss_curve_) < 60
     assert model.best_validation_score_ == scores.max()
-    _, ((*held_out,),) = deal_folds(numpy_rng(model.seed_, Stream.FOLDS), len(X), 10, 1)
+    _, ((*held_out,),) = assign_folds(numpy_rng(model.seed_, Stream.FOLDS), len(X), 10, 1)
     found = model.predict_dist(X[held_out]).log_pdf(y[held_out]) + np.log(model.y_scaler_.scale_)
     assert found.mean() == pytest.approx(scores.max(), rel=1e-4)
     # The same passes by themselves lead to the same state.

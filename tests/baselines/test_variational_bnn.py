@@ -8,10 +8,10 @@ import torch
 from sklearn.linear_model import BayesianRidge
 from torch.distributions import Normal, kl_divergence
 
-from sk_deltauq._random import Stream, torch_generators
+from sk_deltauq._host import Stream, torch_generators
 from sk_deltauq._skorch.variational import NoisyBatches, VariationalNet
-from sk_deltauq._torch.bayesian import BayesianMLP, weight_noise
-from sk_deltauq._validation import scaled_tensor
+from sk_deltauq._methods.variational import BayesianMLP, draw_weight_noise
+from sk_deltauq._validation import scale_to_tensor
 from sk_deltauq.baselines import VariationalBNNClassifier, VariationalBNNRegressor
 from tests._helpers import assert_stacked_is_alone, embed
 
@@ -38,7 +38,7 @@ def raw_outputs(model, X):
     module, outputs = model.net_.module_, []
     for member, draws in enumerate(module.draws):
         for draw in draws:
-            h, noise = scaled_tensor(X, model.x_scaler_), draw
+            h, noise = scale_to_tensor(X, model.x_scaler_), draw
             for layer in module.layers:
                 h = torch.relu(h) if layer is not module.first else h
                 eps, noise = noise.split([layer.n_weights, len(noise) - layer.n_weights])
@@ -157,7 +157,7 @@ def test_stacked_members_are_the_members_trained_one_by_one(hold_out):
         )
         module.kl_weight = 0.5
         draws = torch_generators(7, Stream.DRAWS, members)
-        module.set_draws(weight_noise(4, module.n_weights, draws))
+        module.set_draws(draw_weight_noise(4, module.n_weights, draws))
         return module
 
     assert_stacked_is_alone(
@@ -202,7 +202,7 @@ def test_the_posterior_of_a_linear_model_is_the_exact_one():
     X, y = linear_data(64)
     model = bayesian_linear_model().fit(X, y)
     exact = BayesianRidge().fit(X, y)
-    layer = model.net_.module_.first
+    layer = model.net_.module_.core.first
     scale = model.y_scaler_.scale_[0] / model.x_scaler_.scale_
     np.testing.assert_allclose(
         layer.mean[0, 0, :3].detach().numpy() * scale, exact.coef_, atol=0.12
@@ -240,7 +240,7 @@ def test_a_narrow_prior_pulls_the_weights_in(classification_data):
     norms = [
         classifier(prior_std=prior_std, kl_weight=1.0, max_iter=30, learning_rate_init=0.03)
         .fit(X, y)
-        .net_.module_.first.mean.square()
+        .net_.module_.core.first.mean.square()
         .mean()
         .item()
         for prior_std in (0.05, 1.0)

@@ -1,4 +1,4 @@
-"""Data folders for tests: a real small set, or a made-up one in the place of a large one."""
+"""Data folders for tests, with a real small set or with random rows for a large one."""
 
 import gzip
 import hashlib
@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks_uci.datasets import SETS, embedded, registry
+from benchmarks_uci.datasets import SETS, embedded
 
 
 def rows(name):
-    """All columns of an embedded set, the target last, in the published order."""
+    """All columns of an embedded set in the published order, with the target last."""
     dataset = embedded.load(SETS[name])
     return np.column_stack([dataset.X, dataset.y])
 
@@ -22,7 +22,7 @@ def text(values, header=None, delimiter=","):
 
 
 def write_manifest(folder, name, content, **changes):
-    """A folder in the manifest format that holds one set; returns the path of its data."""
+    """Write a folder in the manifest format with one set, and return the path of its data."""
     path = folder / f"{name}.csv.gz"
     path.write_bytes(gzip.compress(content.encode()))
     spec = SETS[name]
@@ -46,28 +46,27 @@ def write_classic(folder, values, inputs, target):
     (folder / "index_target.txt").write_text(text([[i] for i in target]))
 
 
-def made_up(monkeypatch, name, n_rows=30):
-    """A spec like the registry's, of other rows, and these rows with all published columns."""
+def random_set(name, n_rows=30):
+    """The registry's spec adapted to random rows, and these rows with all published columns."""
     spec = SETS[name]
     rng = np.random.default_rng(0)
     values = rng.normal(np.arange(len(spec.columns)), 1.0, (n_rows, len(spec.columns))).round(3)
     inputs = [spec.columns.index(feature) for feature in spec.features]
     target = spec.columns.index(spec.target)
-    # The hash by another way than the code's: Python's sort, and no lexsort.
+    # Python's sort computes the hash in a second way; the code uses lexsort.
     kept = [tuple(row) for row in values[:, [*inputs, target]].tolist()]
     in_order, in_sorted = (
         hashlib.sha256("\n".join(",".join(f"{v:g}" for v in row) for row in some).encode())
         for some in (kept, sorted(kept))
     )
     features = {
-        feature: [values[:, i].mean(), values[:, i].std()]
+        feature: (values[:, i].mean(), values[:, i].std())
         for feature, i in zip(spec.features, inputs, strict=True)
     }
-    known = {**registry._fingerprints(), name: {"columns": spec.columns, "features": features}}
-    monkeypatch.setattr(registry, "_fingerprints", lambda: known)
     spec = replace(
         spec,
         n_rows=n_rows,
+        features=features,
         target_mean=values[:, target].mean(),
         target_std=values[:, target].std(),
         content_hash=in_sorted.hexdigest(),

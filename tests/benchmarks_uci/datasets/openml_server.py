@@ -1,6 +1,6 @@
-"""A stand-in for the part of OpenML that its client asks for a data set, on the loopback device.
+"""A loopback server that answers openml's requests for a data set as OpenML does.
 
-It answers as the real one does, keeps a list of what it was asked, and can be told to fail.
+It lists the requests, and it can produce faults.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _OPEN = 'xmlns:oml="http://openml.org/openml"'
 
 @dataclass(frozen=True)
 class ServedSet:
-    """A data set, as it was uploaded.
+    """A data set of the server.
 
-    `nominal` maps columns to their categories; `md5` is announced in place of the right one;
-    `parquet` announces and serves that too.
+    `nominal` maps columns to their categories. `md5` replaces the right checksum in the
+    description. With `parquet` the set is announced and served in that format too.
     """
 
     number: int
@@ -49,7 +49,7 @@ class ServedSet:
         import pandas as pd
 
         buffer = io.BytesIO()
-        frame = pd.DataFrame(self.rows, columns=list(self.columns))
+        frame = pd.DataFrame(self.rows, columns=pd.Index(self.columns))
         kinds = {c: "category" if c in self.nominal else "float64" for c in self.columns}
         frame.astype(kinds).to_parquet(buffer)
         return buffer.getvalue()
@@ -76,11 +76,10 @@ class ServedSet:
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to requests that match `pattern`, instead of the right answer.
+    """A wrong answer to requests that match `pattern`.
 
-    kind is "answer" (`status` and `body` instead), "drop" (no answer, the connection is closed),
-    "truncate" (half of the body, then closed), "stall" (nothing, until the server is closed) or
-    "stall_body" (half of the body, then nothing).
+    The kind is "answer" (`status` and `body` replace the right answer), "drop" (the server closes
+    the connection without an answer) or "truncate" (it closes the connection after half the body).
     """
 
     pattern: str
@@ -91,7 +90,7 @@ class Fault:
 
 
 def error(code: int, message: str) -> str:
-    """What OpenML sends with a status of 412."""
+    """The body that OpenML sends with status 412."""
     return (
         f"<oml:error {_OPEN}><oml:code>{code}</oml:code><oml:message>{message}</oml:message>"
         f"</oml:error>"
@@ -99,7 +98,7 @@ def error(code: int, message: str) -> str:
 
 
 class Server:
-    """Serves the sets as long as its `with` block lasts; `asked` holds the requests so far."""
+    """Serve the sets within a `with` block; `asked` lists the requests so far."""
 
     def __init__(self, sets: Iterable[ServedSet] = ()):
         self.sets = list(sets)
@@ -152,32 +151,24 @@ def _handler(server: Server):
             kind = fault.kind if fault else None
             if kind == "drop":
                 return
-            if kind == "stall":
-                server.closed.wait(10)
-                return
             status, content_type, body = server.answer(self.path.split("?")[0])
-            if kind == "answer":
+            if fault and kind == "answer":
                 status, content_type, body = fault.status, fault.kind_of_body, fault.body.encode()
             self.send_response(status)
             self.send_header("Content-Type", content_type)
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Connection", "close")
-            # What the client of parquet files wants to see.
+            # openml needs these headers for Parquet files.
             self.send_header("ETag", f'"{hashlib.md5(body).hexdigest()}"')
             self.send_header("Last-Modified", "Mon, 29 Sep 2014 00:08:07 GMT")
             self.end_headers()
             if self.command == "HEAD":
                 return
-            self.wfile.write(
-                body[: len(body) // 2] if kind in ("truncate", "stall_body") else body
-            )
-            if kind == "stall_body":
-                self.wfile.flush()
-                server.closed.wait(10)
+            self.wfile.write(body[: len(body) // 2] if kind == "truncate" else body)
 
         do_HEAD = do_GET
 
-        def log_message(self, *args):
+        def log_message(self, format, *args):
             pass
 
     return Handler

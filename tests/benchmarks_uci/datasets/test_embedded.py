@@ -23,7 +23,7 @@ def test_duplicate_rows_are_kept_and_counted(name):
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
-def test_file_has_no_time_stamp_and_a_notice(name):
+def test_file_has_no_time_stamp_and_is_in_the_readme(name):
     path = embedded.FOLDER / f"{name}.csv.gz"
     with gzip.open(path) as file:
         file.read(1)

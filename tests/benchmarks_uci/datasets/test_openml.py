@@ -1,328 +1,263 @@
-"""OpenML's real client against a server on the loopback device."""
+"""The real openml against a server on the loopback device."""
 
 import os
 import shutil
-import socket
 import sys
-import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from benchmarks_uci.datasets import (
-    SETS,
-    DataCorrupt,
-    DataUnavailable,
-    embedded,
-    load,
-    openml,
-    openml_cache,
-    openml_session,
-)
-from benchmarks_uci.datasets.checks import build
-from benchmarks_uci.datasets.openml_cache import Entry
+from benchmarks_uci.datasets import SETS, DataCorrupt, DataUnavailable, embedded, load, openml
 from tests.benchmarks_uci.datasets import _folders
-from tests.benchmarks_uci.datasets._openml import BOSTON, PAGE, XHTML, fails, files, fill
 from tests.benchmarks_uci.datasets.conftest import served
 from tests.benchmarks_uci.datasets.openml_server import Fault, ServedSet, error
 
+BOSTON = SETS["boston"]
 DESCRIPTION, ARFF, PARQUET = r"/api/v1/xml/data/531", r"\.arff", r"GET .*\.pq"
+PAGE = "<!DOCTYPE html><html><br>Please log in to this network</html>"
+XHTML = "<html xmlns='http://www.w3.org/1999/xhtml'><body>Please log in</body></html>"
 
 
-# ------------------------------------------------------------------------------- what goes well
+def fails(kind, sources, *texts, spec=BOSTON):
+    """Check that the set cannot be loaded, and that the message has the texts."""
+    with pytest.raises(kind) as raised:
+        openml.load(spec, sources)
+    message = str(raised.value)
+    missing = [text for text in (f"{spec.name}: ", *texts) if text not in message]
+    assert missing == [], message
+    return raised.value
 
 
-def test_download_then_cache_give_the_rows_of_the_repository(server, sources):
-    downloaded = openml.download(BOSTON, sources)
-    assert server.asked == ["GET /api/v1/xml/data/531", "GET /data/v1/download/531/boston.arff"]
-    assert downloaded.source == "OpenML data set 531 (boston, version 1), downloaded"
-    folder = Entry.of(sources.cache_dir, 531).folder
-    assert sorted(files(sources.cache_dir)) == sorted(
-        str((folder / name).relative_to(sources.cache_dir))
-        for name in ("dataset.arff", "description.xml")
-    )
-    server.close()
-    cached = openml.read_cache(BOSTON, sources)
-    assert len(server.asked) == 2
-    assert cached.source == "OpenML data set 531 (boston, version 1), from its cache"
+def is_boston(dataset):
     expected = embedded.load(BOSTON)
-    for table in (downloaded, cached):
-        assert table.values.dtype == np.float64
-        dataset = build(BOSTON, table)
-        # RAD and CHAS are nominal there: their values and not the codes of their categories.
-        np.testing.assert_array_equal(dataset.X, expected.X)
-        np.testing.assert_array_equal(dataset.y, expected.y)
-        assert dataset.in_original_order
+    return np.array_equal(dataset.X, expected.X) and np.array_equal(dataset.y, expected.y)
+
+
+@pytest.fixture
+def offline(sources):
+    return replace(sources, offline=True)
+
+
+@pytest.fixture
+def cached(server, sources):
+    """The folder of Boston in a filled cache."""
+    openml.load(BOSTON, sources)
+    server.asked.clear()
+    return next(sources.cache_dir.rglob("531"))
+
+
+# ------------------------------------------------------------------------------- successful loads
+
+
+@pytest.mark.parametrize("parquet", [False, True])
+def test_download_then_cache_give_the_rows_of_the_repository(server, sources, offline, parquet):
+    # CHAS and RAD are nominal: their values are expected, not the codes of their categories.
+    server.sets = [served("boston", nominal=("CHAS", "RAD"), parquet=parquet)]
+    downloaded = openml.load(BOSTON, sources)
+    assert downloaded.source == "OpenML data set 531 (boston, version 1), downloaded"
+    server.close()
+    server.asked.clear()
+    for again in (sources, offline):
+        cached = openml.load(BOSTON, again)
+        assert cached.source == "OpenML data set 531 (boston, version 1), from its cache"
+        assert is_boston(downloaded)
+        assert is_boston(cached)
+        assert cached.X.dtype == cached.y.dtype == np.float64
+        assert cached.in_original_order
+    assert server.asked == []
 
 
 def test_small_whole_numbers_do_not_overflow(server, sources):
-    """openml makes them uint8."""
+    """openml stores them as uint8."""
     server.sets.append(served("wine"))
-    table = openml.download(SETS["wine"], sources)
-    np.testing.assert_array_equal(table.values[:, -1], embedded.load(SETS["wine"]).y)
-    assert table.values.dtype == np.float64
+    dataset = openml.load(SETS["wine"], sources)
+    np.testing.assert_array_equal(dataset.y, embedded.load(SETS["wine"]).y)
+    assert dataset.y.dtype == np.float64
 
 
-def test_all_columns_are_given_also_those_that_openml_ignores(server, sources):
-    """Which of them are inputs is what the registry says, the same for all sources."""
-    energy = SETS["energy"]
-    columns = ["X1", "heating_load", "cooling_load"]
-    rows = [[1.5, "?", 300], [2, 7, 8]]
-    small = ServedSet(energy.openml_id, "energy", columns, rows, ignored=["cooling_load"])
-    server.sets.append(small)
-    fill(sources, small, server)
-    server.close()
-    table = openml.read_cache(energy, sources)
-    assert table.columns == ("X1", "heating_load", "cooling_load")
-    np.testing.assert_array_equal(table.values, [[1.5, np.nan, 300], [2, 7, 8]])
-
-
-def test_load_downloads_once(server, sources, monkeypatch):
-    spec, values = _folders.made_up(monkeypatch, "naval")
+def test_the_registry_and_not_openml_decides_which_columns_are_inputs(
+    server, sources, monkeypatch
+):
+    spec, values = _folders.random_set("naval")
     monkeypatch.setitem(SETS, "naval", spec)
     columns = [spec.openml_target if c == spec.target else c for c in spec.columns]
-    server.sets.append(
-        ServedSet(spec.openml_id, "naval", columns, values.tolist(), ignored=["turbine_decay"])
-    )
-    downloaded = load("naval", sources)
-    server.close()
-    cached = load("naval", replace(sources, offline=True))
-    assert (downloaded.source[-10:], cached.source[-14:]) == ("downloaded", "from its cache")
-    for dataset in (downloaded, cached):
-        assert dataset.X.shape == (30, 14)
-        np.testing.assert_array_equal(dataset.y, values[:, spec.columns.index(spec.target)])
+    # OpenML ignores an input, and does not ignore the other target.
+    ignored = [next(iter(spec.features))]
+    server.sets.append(ServedSet(44969, "naval", columns, values.tolist(), ignored=ignored))
+    dataset = load("naval", sources)
+    assert dataset.X.shape == (30, 14)
+    np.testing.assert_array_equal(dataset.y, values[:, spec.columns.index(spec.target)])
 
 
-def test_load_asks_no_server_for_what_the_repository_holds(server, sources):
-    assert load("wine", sources).source.startswith("embedded")
-    assert server.asked == []
-
-
-def test_parquet_where_the_arff_is_gone(server, sources):
+def test_arff_replaces_parquet_that_the_server_lost(server, sources):
     server.sets = [served("boston", nominal=("CHAS", "RAD"), parquet=True)]
-    server.faults = [Fault(ARFF, "answer", 404, PAGE)]
-    table = openml.download(BOSTON, sources)
-    np.testing.assert_array_equal(build(BOSTON, table).X, embedded.load(BOSTON).X)
-    folder = Entry.of(sources.cache_dir, 531).folder
-    assert sorted(files(folder)) == ["dataset_531.pq", "description.xml"]
-    server.close()
-    server.asked.clear()
-    np.testing.assert_array_equal(openml.read_cache(BOSTON, sources).values, table.values)
+    server.faults = [Fault(r"\.pq", "answer", 404, PAGE)]
+    assert is_boston(openml.load(BOSTON, sources))
+
+
+@pytest.mark.parametrize("variable", [None, "true", "false"])
+def test_a_cached_arff_needs_no_parquet(server, sources, cached, monkeypatch, variable):
+    """openml would download Parquet as well if the description announces it."""
+    description = served("boston", nominal=("CHAS", "RAD"), parquet=True).description(server.base)
+    (cached / "description.xml").write_text(description)
+    if variable is not None:
+        monkeypatch.setenv("OPENML_SKIP_PARQUET", variable)
+    assert is_boston(openml.load(BOSTON, sources))
     assert server.asked == []
+    assert os.environ.get("OPENML_SKIP_PARQUET") == variable
 
 
-def test_an_incomplete_entry_is_completed(server, sources, cached):
-    cached.data_file().unlink()
-    assert openml.read_cache(BOSTON, sources) is None
-    offline = replace(sources, offline=True)
-    fails(DataUnavailable, lambda: openml.download(BOSTON, offline), "--offline")
-    assert list(files(cached.folder)) == ["description.xml"]
+def test_the_default_cache_is_the_one_that_openml_uses(server, sources, openml_client, tmp_path):
+    before = openml_client.config.get_config_as_dict()["cachedir"]
+    openml_client.config.set_root_cache_directory(tmp_path / "mine")
+    try:
+        openml.load(BOSTON, replace(sources, cache_dir=None))
+        assert openml_client.config.get_config_as_dict()["cachedir"] == tmp_path / "mine"
+    finally:
+        openml_client.config.set_root_cache_directory(before)
+    assert len(list((tmp_path / "mine").rglob("531/dataset.arff"))) == 1
 
 
-def test_an_incomplete_entry_gives_way_to_a_download(server, sources):
-    entry = Entry.of(sources.cache_dir, 531)
-    entry.folder.mkdir(parents=True)
-    entry.description.write_text("half of a desc")
-    openml.download(BOSTON, sources)
-    assert sorted(files(entry.folder)) == ["dataset.arff", "description.xml"]
-    assert list(sources.cache_dir.glob(".download-*")) == []
-
-
-def test_another_process_may_be_faster(server, sources, monkeypatch):
-    def complete_it_meanwhile(spec, table):
-        if not entry.folder.exists():
-            shutil.copytree(next(sources.cache_dir.glob(".download-*/*/0/0/127/datasets")),
-                            entry.folder.parent)  # fmt: skip
-
-    entry = Entry.of(sources.cache_dir, 531)
-    monkeypatch.setattr(openml, "build", complete_it_meanwhile)
-    openml.download(BOSTON, sources)
-    assert entry.data_file()
-    assert openml.read_cache(BOSTON, sources) is not None
-
-
-def test_settings_of_the_client_are_put_back(
-    server, sources, openml_client, monkeypatch, tmp_path
-):
-    config, calls = openml_client.config, openml_client._api_calls
+def test_the_configuration_of_openml_is_restored(server, sources, openml_client, monkeypatch):
+    config = openml_client.config
     monkeypatch.setattr(config, "apikey", "SECRET")
+    monkeypatch.setattr(config, "server", "https://mine.example/api/v1/xml")
+    monkeypatch.setattr(config, "retry_policy", "robot")
+    monkeypatch.setattr(config, "connection_n_retries", 7)
     monkeypatch.setenv("OPENML_SKIP_PARQUET", "perhaps")
 
     def settings():
-        return dict(vars(config)), calls.requests, calls.minio, os.environ["OPENML_SKIP_PARQUET"]
+        return config.get_config_as_dict(), os.environ["OPENML_SKIP_PARQUET"]
 
     before = settings()
-    openml.download(BOSTON, sources)
+    openml.load(BOSTON, sources)
     assert settings() == before
-    server.faults = [Fault(DESCRIPTION, "drop")]
-    fails(DataUnavailable, lambda: openml.download(BOSTON, replace(sources, cache_dir=tmp_path)))
+    server.faults = [Fault(r"/data/44972", "drop")]
+    fails(DataUnavailable, sources, spec=SETS["wine"])
     assert settings() == before
     assert "SECRET" not in "".join(server.asked)
 
 
-# ------------------------------------------------------------------------------------ what fails
-
-
-def downloads_nothing(server, sources, kind, *texts):
-    get = lambda: openml.download(BOSTON, sources)  # noqa: E731
-    raised = fails(kind, get, "boston: ", *texts)
-    assert files(sources.cache_dir) == {}
-    assert list(sources.cache_dir.glob(".download-*")) == []
-    return raised
+# ------------------------------------------------------------------------------ unavailable sets
 
 
 @pytest.mark.parametrize(
-    ("fault", "kind", "texts"),
+    ("fault", "texts"),
     [
-        (Fault(DESCRIPTION, "drop"), DataUnavailable, ["xml/data/531 could not be reached"]),
-        (Fault(ARFF, "drop"), DataUnavailable, ["boston.arff could not be reached", "1 try"]),
-        (Fault(ARFF, "truncate"), DataUnavailable, ["broke off", "--data-dir"]),
-        (Fault(DESCRIPTION, "truncate"), DataUnavailable, ["broke off", "--data-dir"]),
-        (Fault(DESCRIPTION, "answer", 502, PAGE), DataUnavailable, ["502", "Please log in"]),
-        (Fault(DESCRIPTION, "answer", 404, XHTML), DataUnavailable, ["404", "Please log in"]),
-        (Fault(DESCRIPTION, "answer", 500, ""), DataUnavailable, ["not OpenML's (status 500"]),
-        (Fault(DESCRIPTION, "answer", 200, PAGE), DataUnavailable, ["a proxy or a login page"]),
-        (Fault(DESCRIPTION, "answer", 200, XHTML), DataUnavailable, ["a proxy or a login page"]),
-        (Fault(ARFF, "answer", 404, PAGE), DataUnavailable, [".arff answered", "404", "log in"]),
-        (Fault(ARFF, "answer", 503, PAGE), DataUnavailable, [".arff answered", "503"]),
+        (Fault(DESCRIPTION, "drop"), ["could not be reached", "1 tries"]),
+        (Fault(ARFF, "drop"), ["could not be reached", "--data-dir"]),
+        (Fault(ARFF, "truncate"), ["broke off", "--data-dir"]),
+        (Fault(DESCRIPTION, "answer", 502, PAGE), ["did not send", "502", "Please log in"]),
+        (Fault(DESCRIPTION, "answer", 404, XHTML), ["did not send", "a proxy or a login page"]),
+        (Fault(DESCRIPTION, "answer", 200, PAGE), ["did not send", "a proxy or a login page"]),
+        (Fault(DESCRIPTION, "answer", 200, XHTML), ["did not send", "a proxy or a login page"]),
+        (Fault(ARFF, "answer", 503, PAGE), ["did not send", "503", "--data-dir"]),
+        (Fault(DESCRIPTION, "answer", 412, error(107, "Database error")), ["Database error"]),
+        (Fault(DESCRIPTION, "answer", 412, error(112, "No access")), ["No access"]),
         (
-            Fault(DESCRIPTION, "answer", 412, error(107, "Database connection error")),
-            DataUnavailable,
-            ["refused data set 531", "Database connection error"],
+            Fault(DESCRIPTION, "answer", 412, error(111, "Unknown dataset")),
+            ["does not know data set 531 (code 111: Unknown dataset)", "withdrawn", "--data-dir"],
         ),
-        (
-            Fault(DESCRIPTION, "answer", 412, error(112, "No access granted")),
-            DataUnavailable,
-            ["refused data set 531", "No access granted"],
-        ),
-        (Fault(ARFF, "answer", 200, PAGE), DataCorrupt, ["531 does not have the MD5", "1 try"]),
     ],
     ids=lambda value: (
-        f"{value.pattern}-{value.kind}-{value.status}" if isinstance(value, Fault) else ""
+        f"{value.pattern}-{value.kind}-{value.status}" if isinstance(value, Fault) else None
     ),
 )
-def test_faults_of_the_server(server, sources, fault, kind, texts):
+def test_a_server_that_does_not_send_the_set(server, sources, fault, texts):
     server.faults = [fault]
-    raised = downloads_nothing(server, sources, kind, *texts)
-    assert raised.__cause__ is not None
+    assert fails(DataUnavailable, sources, *texts).__cause__ is not None
+    server.faults = []
+    assert is_boston(openml.load(BOSTON, sources))  # the failure leaves nothing wrong behind
 
 
-def test_unknown_id(server, sources):
-    server.sets = []
-    downloads_nothing(
-        server,
-        sources,
-        DataUnavailable,
-        "OpenML does not know data set 531 (code 111: Unknown dataset)",
-        "withdrawn",
-        "--data-dir",
-    )
-
-
-@pytest.mark.parametrize("fault", [Fault(DESCRIPTION, "stall"), Fault(ARFF, "stall_body")])
-def test_a_server_that_stalls_is_given_up(server, sources, fault):
-    """The one test that fails if openml moves what the time limit is hung on."""
-    server.faults = [fault]
-    hurried = replace(sources, timeout=0.3)
-    downloads_nothing(server, hurried, DataUnavailable, "did not answer in time", "--timeout")
-
-
-@pytest.mark.parametrize("kind", ["stall", "stall_body"])
-def test_parquet_that_stalls_is_given_up(server, sources, kind):
-    server.sets = [served("boston", nominal=("CHAS", "RAD"), parquet=True)]
-    server.faults = [Fault(ARFF, "answer", 404, PAGE), Fault(PARQUET, kind)]
-    downloads_nothing(server, replace(sources, timeout=0.3), DataUnavailable, "boston: ")
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind", "text"),
-    [
-        (Fault(PARQUET, "truncate"), DataUnavailable, "broke off"),
-        (Fault(PARQUET, "answer", 200, PAGE), DataCorrupt, "cannot be read"),
-        (Fault(PARQUET, "answer", 403, PAGE), DataUnavailable, "not OpenML's"),
-    ],
-    ids=["truncated", "page", "forbidden"],
-)
-def test_parquet_that_is_not_to_be_had_either(server, sources, fault, kind, text):
-    server.sets = [served("boston", nominal=("CHAS", "RAD"), parquet=True)]
-    server.faults = [Fault(ARFF, "answer", 404, PAGE), fault]
-    downloads_nothing(server, sources, kind, text)
-
-
-def test_two_tries_when_nobody_listens(server, sources, monkeypatch):
+def test_a_request_is_tried_again(server, sources, monkeypatch):
     server.close()
-    monkeypatch.setattr(openml_session, "TRIES", 2)
-    downloads_nothing(server, sources, DataUnavailable, "could not be reached", "2 tries")
+    monkeypatch.setattr(openml, "TRIES", 2)
+    fails(DataUnavailable, sources, "could not be reached", "2 tries")
 
 
-def test_a_server_that_did_not_answer_is_left_alone_for_a_while(server, sources):
-    server.faults = [Fault(DESCRIPTION, "drop")]
-    downloads_nothing(server, sources, DataUnavailable, "could not be reached")
-    server.asked.clear()
-    wine = SETS["wine"]
-    fails(DataUnavailable, lambda: openml.download(wine, sources), "wine: ", "a moment ago")
+def test_offline_without_a_cached_copy(server, sources, offline):
+    fails(DataUnavailable, offline, "not in the OpenML cache (", "put boston.csv into a folder")
     assert server.asked == []
 
 
-@pytest.mark.parametrize("hangs", [False, True])
-def test_a_name_that_is_not_found(server, sources, monkeypatch, hangs):
-    released = threading.Event()
-
-    def look_up(host, *args, **kwargs):
-        if hangs:
-            released.wait(10)
-        raise socket.gaierror(-3, "Temporary failure in name resolution")
-
-    monkeypatch.setattr(openml_cache, "SERVER", "http://unknown.invalid/api/v1/xml")
-    monkeypatch.setattr(openml_session, "NAME_SECONDS", 0.1)
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    fails(
-        DataUnavailable,
-        lambda: openml.download(BOSTON, sources),
-        "could not be reached (the name",
-        "--data-dir",
-    )
-    released.set()
-
-
-def test_names_are_left_to_a_proxy(server, sources, monkeypatch):
-    """The fixture fails the test if the name of the server is looked for."""
-    monkeypatch.setattr(openml_cache, "SERVER", "http://unknown.invalid/api/v1/xml")
-    server.close()
-    for variable in ("http_proxy", "HTTP_PROXY"):
-        monkeypatch.setenv(variable, server.base)
-    downloads_nothing(server, sources, DataUnavailable, "could not be reached", "ProxyError")
-
-
-def test_offline_and_not_cached(server, sources):
-    offline = replace(sources, offline=True)
-    assert openml.read_cache(BOSTON, offline) is None
-    folder = Entry.of(sources.cache_dir, 531).folder
-    fails(
-        DataUnavailable,
-        lambda: openml.download(BOSTON, offline),
-        f"boston: not in the OpenML cache ({folder}) and --offline was given",
-        "put boston.csv into a folder",
-    )
+@pytest.mark.parametrize("lost", ["dataset.arff", "description.xml"])
+def test_an_incomplete_copy_is_completed(server, sources, offline, cached, lost):
+    (cached / lost).unlink()
+    fails(DataUnavailable, offline, "--offline was given")
     assert server.asked == []
-    assert not sources.cache_dir.exists()
+    assert openml.load(BOSTON, sources).source.endswith("downloaded")
+
+
+def test_offline_does_not_ask_even_for_a_damaged_description(server, offline, cached):
+    (cached / "description.xml").write_text(XHTML)
+    fails(DataUnavailable, offline, "--data-dir")
+    assert server.asked == []
 
 
 def test_no_id_is_known(sources):
-    power = SETS["power"]
-    assert openml.read_cache(power, sources) is None
-    fails(DataUnavailable, lambda: openml.download(power, sources), "power: no OpenML id is known")
+    fails(DataUnavailable, sources, "no OpenML id is known", "--data-dir", spec=SETS["power"])
 
 
-@pytest.mark.parametrize("offline", [False, True])
-def test_openml_is_not_installed(cached, sources, monkeypatch, caplog, offline):
-    sources = replace(sources, offline=offline)
-    monkeypatch.setitem(sys.modules, "openml", None)
-    assert openml.read_cache(BOSTON, sources) is None
-    assert "openml is not installed" in caplog.text
-    get = lambda: openml.download(BOSTON, sources)  # noqa: E731
-    fails(DataUnavailable, get, "boston: the package openml is not", "sk-deltauq[openml]")
+@pytest.mark.parametrize("broken", [False, True])
+def test_openml_cannot_be_imported(sources, monkeypatch, tmp_path, broken):
+    monkeypatch.delitem(sys.modules, "openml", raising=False)
+    if not broken:
+        monkeypatch.setitem(sys.modules, "openml", None)
+        fails(DataUnavailable, sources, "is not installed", "sk-deltauq[openml]", "--data-dir")
+        return
+    (tmp_path / "openml.py").write_text("import no_such_package")
+    monkeypatch.syspath_prepend(tmp_path)
+    fails(DataUnavailable, sources, "cannot be imported (ModuleNotFound", "no_such_package")
+
+
+@pytest.mark.parametrize("broken", ["file", "full"])
+def test_the_cache_cannot_be_written(server, sources, monkeypatch, broken):
+    if broken == "file":
+        sources.cache_dir.write_text("a file, not a folder")
+    else:
+
+        def fail(*args, **kwargs):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("pickle.dump", fail)  # openml stores the parsed rows
+    fails(DataUnavailable, sources, "cannot write to the OpenML cache", "--cache-dir")
+
+
+# ---------------------------------------------------------------------------------- corrupt sets
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "page", "pickle"])
+def test_a_damaged_copy_is_an_error_offline_and_else_downloaded_again(
+    server, sources, offline, cached, caplog, damage
+):
+    arff, pickled = cached / "dataset.arff", cached / "dataset.pkl.py3"
+    text = arff.read_text()
+    if damage == "pickle":
+        pickled.write_bytes(b"\x80\x05cut")
+    else:
+        pickled.unlink()
+        arff.write_text(
+            {"cut": text[: -len(text) // 2], "changed": text.replace("24\n", "25\n", 1)}.get(
+                damage, PAGE
+            )
+        )
+    fails(DataCorrupt, offline, f"The copy is in {cached}. Delete this folder")
+    assert server.asked == []
+    dataset = openml.load(BOSTON, sources)
+    assert is_boston(dataset)
+    assert dataset.source.endswith("downloaded")
+    assert "The set is downloaded again." in caplog.text
+    server.close()
+    assert is_boston(openml.load(BOSTON, sources))
+
+
+def test_one_changed_value_is_found_by_the_content_hash(server, offline, cached):
+    (cached / "dataset.pkl.py3").unlink()
+    arff = cached / "dataset.arff"
+    arff.write_text(arff.read_text().replace("4.98", "4.99", 1))
+    fails(DataCorrupt, offline, "SHA-256 of the sorted rows", f"expected {BOSTON.content_hash}")
 
 
 @pytest.mark.parametrize(
@@ -330,34 +265,35 @@ def test_openml_is_not_installed(cached, sources, monkeypatch, caplog, offline):
     [
         ({"rows": served("boston").rows[:20]}, ["found 20 rows and 13 inputs", "expected 506"]),
         ({"md5": "0" * 32}, ["does not have the MD5"]),
-        (
-            {"columns": [*served("boston").columns[:-1], "price"]},
-            ["(boston, version 1), downloaded", "column MEDV", "B, LSTAT, price"],
-        ),
+        ({"columns": [*served("boston").columns[:-1], "price"]}, ["column MEDV", "LSTAT, price"]),
         (
             {
                 "rows": [["low", *row[1:]] for row in served("boston").rows],
                 "nominal": {"CRIM": ["low"]},
             },
-            ["column CRIM is not of numbers", "low"],
+            ["cannot be read", "low"],
         ),
     ],
     ids=["cut", "md5", "no target", "text"],
 )
-def test_other_data_than_expected_are_not_kept(server, sources, changes, texts):
+def test_openml_sends_other_data(server, sources, changes, texts):
     server.sets = [replace(served("boston"), **changes)]
-    downloads_nothing(server, sources, DataCorrupt, *texts)
+    fails(DataCorrupt, sources, *texts)
+    server.sets = [served("boston")]
+    assert is_boston(openml.load(BOSTON, sources))  # wrong rows in the cache are replaced
 
 
-def test_a_description_of_another_set(server, sources):
-    other = server.sets[0].description(server.base).replace(">531<", ">532<")
-    server.faults = [Fault(DESCRIPTION, "answer", 200, other, "text/xml")]
-    downloads_nothing(server, sources, DataCorrupt, "sent for data set 531 describes another")
+def test_a_page_in_place_of_parquet_is_replaced(server, sources):
+    server.sets = [served("boston", nominal=("CHAS", "RAD"), parquet=True)]
+    server.faults = [Fault(PARQUET, "answer", 200, PAGE)]
+    fails(DataCorrupt, sources, "cannot be read", "Delete this folder")
+    server.faults = []
+    assert is_boston(openml.load(BOSTON, sources))
 
 
-def test_the_disk_is_full(server, sources, monkeypatch):
-    def write(*args, **kwargs):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", write)
-    downloads_nothing(server, sources, DataUnavailable, "cache", "(No space left on device)")
+def test_a_copy_from_another_cache_can_be_moved_in(server, sources, cached, tmp_path):
+    """A machine without a network gets its data in this way."""
+    shutil.copytree(sources.cache_dir, tmp_path / "other")
+    server.close()
+    moved = replace(sources, cache_dir=tmp_path / "other", offline=True)
+    assert is_boston(openml.load(BOSTON, moved))

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from benchmarks_uci.datasets import NAMES, SETS, registry
-from benchmarks_uci.datasets.checks import plain
+from benchmarks_uci.datasets.checks import normalize_name
 
 
 def test_the_nine_sets():
@@ -32,10 +32,10 @@ def test_the_nine_sets():
 
 
 @pytest.mark.parametrize("spec", SETS.values(), ids=SETS)
-def test_entry_agrees_with_itself(spec):
+def test_entry_is_consistent(spec):
     assert len(spec.features) == spec.n_features
-    excluded = {plain(name) for name in spec.excluded}
-    inputs = [c for c in spec.columns if c != spec.target and plain(c) not in excluded]
+    excluded = {normalize_name(name) for name in spec.excluded}
+    inputs = [c for c in spec.columns if c != spec.target and normalize_name(c) not in excluded]
     assert inputs == list(spec.features)
     assert spec.target in spec.columns
     assert all(std > 0 for _, std in spec.features.values())
@@ -50,6 +50,6 @@ def test_no_two_sets_share_an_id_or_a_hash():
         assert len({getattr(spec, field) for spec in SETS.values()}) == len(SETS)
 
 
-def test_unknown_name_lists_those_that_exist_and_the_nearest():
+def test_unknown_name_suggests_the_nearest():
     with pytest.raises(ValueError, match=r"boston, concrete, .*yacht\. Did you mean 'concrete'"):
         registry.find("concret")

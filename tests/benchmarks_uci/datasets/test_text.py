@@ -28,7 +28,7 @@ def read(tmp_path):
         "\ufeffa,b\n1,2.5\n-3,4e2\n",
     ],
 )
-def test_layouts_of_one_table(read, content):
+def test_equivalent_layouts(read, content):
     header, values = read(content)
     assert values.tolist() == [[1, 2.5], [-3, 400]]
     assert values.dtype == np.float64
@@ -57,7 +57,7 @@ def test_text_names_line_and_column(read):
         read("a,b\n1,2\n3,n/a\n")
 
 
-def test_text_in_the_first_line_is_no_header(read):
+def test_first_line_with_a_number_is_not_a_header(read):
     with pytest.raises(DataCorrupt, match=r"line 1 of .* has 'x' in column 2"):
         read("1,x\n1,2\n")
 
@@ -65,11 +65,13 @@ def test_text_in_the_first_line_is_no_header(read):
 @pytest.mark.parametrize("file", ["set.csv", "set.csv.gz"])
 @pytest.mark.parametrize("start", ["<!DOCTYPE html>", "<html>", '<?xml version="1.0"?>'])
 def test_web_page(read, file, start):
-    with pytest.raises(DataCorrupt, match=r"is a web page or XML, not data: .*fetch the file aga"):
+    with pytest.raises(
+        DataCorrupt, match=r"is a web page or XML, not data: .*download the file aga"
+    ):
         read(f"{start}\n<body>502 Bad Gateway, please, try again</body>", file)
 
 
-def test_packed_web_page(read):
+def test_gzipped_web_page(read):
     with pytest.raises(DataCorrupt, match="is a web page or XML"):
         read(gzip.compress(b"\n <html>"), "set.csv.gz")
 
@@ -80,7 +82,7 @@ def test_empty_file(read, content):
         read(content)
 
 
-def test_header_alone(read):
+def test_header_without_rows(read):
     with pytest.raises(DataCorrupt, match="has no row of numbers; it begins with 'a,b'"):
         read("a,b\n")
 
@@ -99,17 +101,17 @@ def test_damaged_gzip(read):
         read(bytes(packed), "set.csv.gz")
 
 
-def test_text_under_the_name_of_a_gzip(read):
+def test_text_file_named_gz(read):
     with pytest.raises(DataCorrupt, match="Not a gzipped file"):
         read("1,2\n", "set.csv.gz")
 
 
-def test_bytes_that_are_no_text(read):
+def test_binary_file(read):
     with pytest.raises(DataCorrupt, match="is not a text file"):
         read(gzip.compress(b"1,2\n"), "set.csv")
 
 
-def test_folder_in_the_place_of_the_file(tmp_path):
+def test_folder_instead_of_a_file(tmp_path):
     (tmp_path / "set.csv").mkdir()
     with pytest.raises(DataUnavailable, match=r"cannot read .*set\.csv"):
         read_table(tmp_path / "set.csv", "boston")

@@ -1,11 +1,12 @@
 import json
 
+import numpy as np
 import pytest
 
 from benchmarks_uci.speed import curves
 
 
-def test_curves_are_measured_and_survive_json():
+def test_curves_survive_json():
     found = curves.measure(quick=True)
     assert [curve.varied for curve in found] == list(curves.QUICK_VALUES)
     for curve in found:
@@ -15,7 +16,7 @@ def test_curves_are_measured_and_survive_json():
     assert [curves.Curve(**entry) for entry in written] == found
 
 
-def test_what_is_varied_is_part_of_the_base():
+def test_every_curve_includes_the_base_case():
     for values, base in (
         (curves.VALUES, curves.BASE),
         (curves.QUICK_VALUES, curves.QUICK_BASE),
@@ -24,7 +25,7 @@ def test_what_is_varied_is_part_of_the_base():
         assert all(base[varied] in of_varied for varied, of_varied in values.items())
 
 
-def test_plot_has_a_panel_a_curve():
+def test_plot_has_one_panel_per_curve():
     pytest.importorskip("matplotlib")
     found = [
         curves.Curve("n_rows", [10, 100], [1.0, 5.0], [0.1, 1.0]),
@@ -32,6 +33,8 @@ def test_plot_has_a_panel_a_curve():
     ]
     figure = curves.plot(found)
     assert [axis.get_xlabel() for axis in figure.axes] == ["rows (n)", curves.TITLES["width"]]
-    fit, predict, proportional = (list(line.get_ydata()) for line in figure.axes[1].lines)
+    fit, predict, proportional = (
+        np.asarray(line.get_ydata()).tolist() for line in figure.axes[1].lines
+    )
     assert (fit, predict) == (found[1].fit, found[1].predict)
     assert proportional == pytest.approx([0.1, 0.2, 0.4])

@@ -3,8 +3,8 @@ import pytest
 from benchmarks_uci.speed import importing
 
 
-def test_statement_is_timed_in_a_new_interpreter():
-    assert 0.2 <= importing.import_seconds("time.sleep(0.2)") < 60
+def test_statement_runs_in_a_new_interpreter():
+    assert importing.import_seconds("time.sleep(0.2)") >= 0.2
 
 
 def test_measurement_is_the_difference(monkeypatch):

@@ -5,9 +5,9 @@ from benchmarks_uci.speed import memory, prediction
 from benchmarks_uci.speed.memory import PEAKS, peak_bytes
 
 
-def test_peak_grows_by_what_is_used_and_stays():
+def test_peak_grows_and_stays():
     before = peak_bytes()
-    block = np.ones(before // 8 + 4_000_000)  # larger than all that was ever in memory
+    block = np.ones(before // 8 + 4_000_000)  # larger than any earlier peak
     assert peak_bytes() > before + 30_000_000
     del block
     assert peak_bytes() > before + 30_000_000  # the kernel counts in batches of pages
@@ -15,20 +15,20 @@ def test_peak_grows_by_what_is_used_and_stays():
 
 @pytest.fixture
 def readings(monkeypatch):
-    """Peaks to find, one after the other."""
+    """The peaks that the code reads one after the other."""
     values = [1_000_000, 10_000_000]
     monkeypatch.setattr(memory, "peak_bytes", lambda: values.pop(0))
     return values
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_peak_of_a_prediction_leaves_its_answers_out(readings, large):
-    # Two float64 numbers a row
+def test_peak_of_a_prediction_excludes_its_answers(readings, large):
+    # Two float64 numbers per row
     assert PEAKS["predict"](n_rows=200, large=large) == 9_000_000 - 200 * 2 * 8
     assert readings == []
 
 
-def test_peak_of_tiling_is_that_of_tiling(readings, monkeypatch):
+def test_peak_of_tiling_runs_tiling(readings, monkeypatch):
     rows = []
 
     def tiled(model, X):
@@ -40,7 +40,7 @@ def test_peak_of_tiling_is_that_of_tiling(readings, monkeypatch):
     assert rows[-1] == 200
 
 
-def test_peak_of_a_fit_counts_its_data(readings):
+def test_peak_of_a_fit_includes_its_data(readings):
     assert PEAKS["fit"](n_rows=100, n_features=3) == 9_000_000
 
 

@@ -12,7 +12,7 @@ OFFLINE = datasets.Sources(offline=True)
 
 
 class Wider(MarginalGaussian):
-    """The same mean, and ten times the std."""
+    """A method with the same mean and ten times the std."""
 
     def predict(self, X, return_std=False):
         mean, std = super().predict(X, return_std=True)
@@ -20,17 +20,17 @@ class Wider(MarginalGaussian):
 
 
 @pytest.fixture
-def of_marginals(monkeypatch):
-    """Peers that take no time, in place of all, ours included."""
+def fast_peers(monkeypatch):
+    """Replace all methods, including ours, by methods that take no time."""
     monkeypatch.setattr(peers, "_ours", lambda n_rows, random_state: MarginalGaussian())
     wider = peers.Peer(lambda n_rows, random_state: Wider())
     monkeypatch.setattr(peers, "PEERS", {"wider": wider})
 
 
-def test_seconds_and_nll_are_compared_on_each_set(of_marginals, caplog):
+def test_seconds_and_nll_are_compared_on_each_set(fast_peers, caplog):
     with caplog.at_level(logging.WARNING):
         results = peers.measure(quick=False, sources=OFFLINE)
-    # power is nowhere to be had
+    # power is not available
     assert [r.what for r in results] == [
         *["fit and predict with std, concrete, n = 824", "NLL, concrete, n = 824"],
         *["fit and predict with std, wine, n = 1,279", "NLL, wine, n = 1,279"],
@@ -39,22 +39,25 @@ def test_seconds_and_nll_are_compared_on_each_set(of_marginals, caplog):
     assert "Left out: power" in caplog.text
     for nll in results[1::2]:
         assert nll.value == pytest.approx(nll.parts["ours"] - nll.parts["theirs"])
-        # log(10), less what the distances weigh when the std is right: near a half
+        # log(10), minus the mean squared error term of the right std, which is about 1/2
         assert nll.value == pytest.approx(-np.log(10) + 0.5, abs=0.05)
         assert nll.met
 
 
-def test_quick_is_one_small_set(of_marginals):
+def test_quick_uses_one_small_set(fast_peers):
     speed, nll = peers.measure(quick=True, sources=OFFLINE)
     assert speed.what.endswith("n = 48")
     assert list(speed.parts) == list(nll.parts) == ["ours", "theirs"]
 
 
-def test_peers_that_cannot_be_run_are_left_out(monkeypatch, caplog):
+def test_peers_that_cannot_run_are_left_out(monkeypatch, caplog):
+    def make(n_rows, random_state):
+        return MarginalGaussian()
+
     known = {
-        "here": peers.Peer(None, requires="numpy"),
-        "elsewhere": peers.Peer(None, requires="no_such_package"),
-        "slow": peers.Peer(None, max_rows=100),
+        "here": peers.Peer(make, requires="numpy"),
+        "elsewhere": peers.Peer(make, requires="no_such_package"),
+        "slow": peers.Peer(make, max_rows=100),
     }
     monkeypatch.setattr(peers, "PEERS", known)
     with caplog.at_level(logging.WARNING):
@@ -75,7 +78,7 @@ def test_every_peer_learns(name):
     assert nll < gaussian_nll(y[60:], np.full(20, y[:60].mean()), np.full(20, y[:60].std()))
 
 
-def test_sets_are_of_the_size_that_is_meant():
+def test_sets_have_a_medium_size():
     sizes = [datasets.SETS[name].n_rows for name in peers.SETS]
     assert min(sizes) > 1000
     assert max(sizes) < 10_000

@@ -6,7 +6,7 @@ from benchmarks_uci.speed import profile
 
 
 class Clock:
-    """Stands still but for `spend`."""
+    """A clock that only `spend` advances."""
 
     def __init__(self):
         self.now = 0.0
@@ -25,7 +25,7 @@ def clock(monkeypatch):
     return clock
 
 
-def test_shares_are_of_each_part_alone_and_add_up(clock):
+def test_shares_exclude_inner_parts_and_add_up(clock):
     work = SimpleNamespace(
         inner=lambda: clock.spend(3), outer=lambda: (clock.spend(1), work.inner())
     )
@@ -38,7 +38,7 @@ def test_shares_are_of_each_part_alone_and_add_up(clock):
     assert found == pytest.approx({"outer": 1 / 6, "inner": 3 / 6, profile.REST: 2 / 6})
 
 
-def test_a_method_of_a_class_is_taken_and_given_back(clock):
+def test_a_method_of_a_class_is_timed_and_restored(clock):
     class Work:
         def __init__(self, seconds):
             self.seconds = seconds
@@ -52,7 +52,7 @@ def test_a_method_of_a_class_is_taken_and_given_back(clock):
     assert Work.run is before
 
 
-def test_shares_of_a_prediction_and_of_a_fit():
+def test_measured_shares_add_up():
     found = profile.measure(quick=True)
     for what in {result.against for result in found}:
         values = [result.value for result in found if result.against == what]

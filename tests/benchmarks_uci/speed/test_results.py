@@ -2,7 +2,15 @@ import json
 
 import pytest
 
-from benchmarks_uci.speed.results import Result, in_turns, medians, ratio, table
+from benchmarks_uci.speed.results import (
+    Result,
+    measure_in_turns,
+    medians,
+    ratio,
+    slow_down,
+    speed_up,
+    table,
+)
 
 
 @pytest.mark.parametrize(
@@ -15,23 +23,34 @@ from benchmarks_uci.speed.results import Result, in_turns, medians, ratio, table
         (4, None, False, None),
     ],
 )
-def test_goal_is_met_on_its_side(value, goal, at_least, met):
+def test_goal_is_a_lower_or_an_upper_bound(value, goal, at_least, met):
     assert Result("fit", "loop", value, "times", goal, at_least).met is met
 
 
-def test_in_turns_alternates_the_order():
+def test_measure_in_turns_alternates_the_order():
     calls = []
     functions = {name: lambda name=name: calls.append(name) for name in "ab"}
-    seconds = in_turns(functions, 3)
+    seconds = measure_in_turns(functions, 3)
     assert calls == list("abbaab")
     assert {name: len(values) for name, values in seconds.items()} == {"a": 3, "b": 3}
 
 
-def test_ratio_is_taken_within_rounds():
+def test_ratio_is_computed_within_rounds():
     # In the second round the machine was ten times slower.
     seconds = {"a": [2.0, 20.0, 2.2], "b": [1.0, 10.0, 1.0]}
     assert ratio(seconds, "a", "b") == 2.0
     assert medians(seconds, "a") == {"a": 2.2}
+
+
+def test_speed_up_and_slow_down_are_inverse():
+    seconds = {"ours": [1.0, 2.0], "other": [3.0, 6.0]}
+    faster = speed_up("fit", "loop", seconds, "ours", "other", goal=2)
+    slower = slow_down("fit", "loop", seconds, "ours", "other", goal=2)
+    assert (faster.value, slower.value) == (3, pytest.approx(1 / 3))
+    assert faster.parts == slower.parts == {"ours": 1.5, "other": 4.5}
+    assert faster.met
+    assert slower.met
+    assert not speed_up("fit", "loop", seconds, "ours", "other", goal=4).met
 
 
 def test_a_result_survives_json():

@@ -8,12 +8,12 @@ SETTINGS = {"batch_size": 32, "epochs": 3}
 
 @pytest.fixture(scope="module")
 def data():
-    return training.data(100, 4)
+    return training.random_rows(100, 4)
 
 
 @pytest.fixture
 def steps(monkeypatch):
-    """Numbers of rows of each mini-batch whose loss was computed."""
+    """The number of rows of each mini-batch in the bare loop."""
     sizes = []
 
     def counting(raw, y, beta_nll=training.beta_nll):
@@ -36,7 +36,7 @@ def test_all_take_the_same_number_of_steps(data, steps):
     assert steps == [25] * 12
 
 
-def test_the_loss_is_that_of_the_estimator(data):
+def test_the_loss_equals_the_estimator_s(data):
     model = training.fit_ours(*data, **SETTINGS)
     raw, y = torch.randn(7, 2), torch.randn(7)
     head = model.net_.criterion_  # reads (member, output, sample)
@@ -44,7 +44,7 @@ def test_the_loss_is_that_of_the_estimator(data):
     torch.testing.assert_close(training.beta_nll(raw, y), ours)
 
 
-def test_networks_have_as_many_weights(data):
+def test_networks_have_the_same_number_of_weights(data):
     model = training.fit_ours(*data, **SETTINGS)
 
     def size(module):
@@ -60,8 +60,8 @@ def test_the_bare_loop_learns(data):
     assert curve[-1] < curve[0] - 0.1
 
 
-def test_batch_size_is_what_auto_chooses():
+def test_batch_size_equals_auto():
     for n_rows, n_features, batch_size, _ in training.SIZES[:1]:
         model = training.DeltaUQRegressor(5, max_iter=1, random_state=0)
-        model.partial_fit(*training.data(n_rows, n_features))
+        model.partial_fit(*training.random_rows(n_rows, n_features))
         assert model.net_.batch_size == batch_size

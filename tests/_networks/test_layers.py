@@ -3,8 +3,8 @@ import copy
 import pytest
 import torch
 
-from sk_deltauq._torch import layers
-from sk_deltauq._torch.layers import AnchoredLinear, StackedLinear
+from sk_deltauq._networks import mlp as layers
+from sk_deltauq._networks.mlp import AnchoredLinear, StackedLinear
 
 M, D, H, N, K = 3, 4, 5, 7, 6
 
@@ -51,7 +51,7 @@ def test_all_pairs_is_a_loop_over_anchors(anchored, monkeypatch, n_at_a_time, re
     monkeypatch.setattr(layers, "_CACHE_FLOATS", n_at_a_time * M * H * N)
     x, c = rows(M, D, N), rows(M, D, K, seed=1)
     with torch.set_grad_enabled(not reuse):
-        parts = [part.clone() for part in anchored.all_pairs(x, c, reuse=reuse)]
+        parts = [part.clone() for part in anchored.pair_all(x, c, reuse=reuse)]
     assert len(parts) == -(-K // n_at_a_time)
     together = torch.cat(parts, dim=2)
     assert together.shape == (M, H, K, N)

@@ -4,7 +4,7 @@ import torch
 from torch.distributions import Categorical, MixtureSameFamily, Normal
 from torch.nn.functional import softplus
 
-from sk_deltauq._torch.heads import VARIANCE_FLOOR, CategoricalHead, GaussianHead
+from sk_deltauq._networks.heads import VARIANCE_FLOOR, CategoricalHead, GaussianHead
 
 M, Q, K, N = 2, 3, 4, 6  # members, targets, anchors, samples
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._random import Stream, draw_seed, numpy_rng, torch_generators, torch_seeded
+from sk_deltauq._host import Stream, draw_seed, numpy_rng, torch_generators, torch_seeded
 
 
 def test_an_int_gives_one_seed_and_an_instance_moves_on():

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from sk_deltauq._torch.embeddings import EMBEDDINGS
+from sk_deltauq._networks.mlp import EMBEDDINGS
 from tests._helpers import embed
 
 M, D, N = 2, 3, 5

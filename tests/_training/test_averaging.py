@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from sk_deltauq import DeltaUQRegressor
-from sk_deltauq._skorch.averaging import WeightAverage
+from sk_deltauq._training.net import WeightAverage
 
 
 class Net:
@@ -86,7 +86,7 @@ def test_buffers_of_a_users_module_are_averaged_with_its_weights(regression_data
     params = {"module": module, "early_stopping": False, "tol": 0.0, "random_state": 0}
     runs = [DeltaUQRegressor(averaging=1, max_iter=n, **params).fit(X, y) for n in (1, 2)]
     averaged = DeltaUQRegressor(averaging=2, max_iter=2, **params).fit(X, y)
-    means = [model.net_.module_.members[0][1].running_mean for model in runs]
-    norm = averaged.net_.module_.members[0][1]
+    means = [model.net_.module_.core.members[0][1].running_mean for model in runs]
+    norm = averaged.net_.module_.core.members[0][1]
     torch.testing.assert_close(norm.running_mean, (means[0] + means[1]) / 2)
-    assert norm.num_batches_tracked == runs[1].net_.module_.members[0][1].num_batches_tracked
+    assert norm.num_batches_tracked == runs[1].net_.module_.core.members[0][1].num_batches_tracked

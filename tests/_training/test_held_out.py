@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._skorch.monitors import HeldOutMonitor, TrainingLossMonitor
-from sk_deltauq._skorch.rows import TrainingRows
+from sk_deltauq._training.held_out import HeldOutMonitor, TrainingLossMonitor
+from sk_deltauq._training.rows import TrainingRows
 
 
 class History(dict):

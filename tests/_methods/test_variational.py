@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from sk_deltauq._skorch import rows as rows_module
-from sk_deltauq._skorch.rows import TrainingRows
+from sk_deltauq._training import rows as rows_module
+from sk_deltauq._training.rows import TrainingRows
 from sk_deltauq._skorch.variational import NoisyBatches
 
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy.spatial.distance import cdist
 
-from sk_deltauq._landmarks import Landmarks
+from sk_deltauq._methods.anchored import Landmarks
 
 
 def rows(n_rows, n_features=3, seed=0):

@@ -3,8 +3,8 @@ import pytest
 import torch
 from torch.distributions import Normal, kl_divergence
 
-from sk_deltauq._torch.bayesian import BayesianLinear, BayesianMLP, normal_noise, weight_noise
-from sk_deltauq._torch.layers import StackedLinear
+from sk_deltauq._methods.variational import BayesianLinear, BayesianMLP, draw_normal_noise, draw_weight_noise
+from sk_deltauq._networks.mlp import StackedLinear
 from tests._helpers import embed
 
 M, D, H, N = 3, 4, 5, 7
@@ -46,16 +46,16 @@ def test_a_layer_starts_near_a_plain_one_with_a_narrow_posterior():
     assert layer.mean.shape == layer.log_std.shape == (M, H, D + 1)
     x = rows(M, D, N)
     assert layer(x, torch.zeros(M, H, N)).equal(plain(x))
-    assert layer.drawn(x[:, None], torch.zeros(M, 1, layer.n_weights))[:, 0].allclose(plain(x))
+    assert layer.apply_draws(x[:, None], torch.zeros(M, 1, layer.n_weights))[:, 0].allclose(plain(x))
     bound = D**-0.5
     assert 0 < layer.log_std.exp().max() < 0.1 * bound
 
 
 def test_outputs_have_the_moments_that_draws_of_the_weights_give(layer):
     n_draws, x = 40_000, rows(M, D, 1)
-    noise = weight_noise(n_draws, layer.n_weights, generators())
-    drawn = layer.drawn(x[:, None], noise)[..., 0].transpose(1, 2)  # (member, out, draw)
-    sampled = layer(x.expand(-1, -1, n_draws), normal_noise(n_draws, H, generators([7, 8, 9])))
+    noise = draw_weight_noise(n_draws, layer.n_weights, generators())
+    drawn = layer.apply_draws(x[:, None], noise)[..., 0].transpose(1, 2)  # (member, out, draw)
+    sampled = layer(x.expand(-1, -1, n_draws), draw_normal_noise(n_draws, H, generators([7, 8, 9])))
     for moment in (torch.mean, torch.std):
         found, expected = moment(sampled, dim=2), moment(drawn, dim=2)
         torch.testing.assert_close(found, expected, rtol=0.03, atol=0.03)
@@ -96,7 +96,7 @@ def test_a_forward_pass_is_the_one_written_out_in_plain_torch():
 
 def test_components_are_a_loop_over_draws():
     net, x = network(), rows(D, N)
-    draws = weight_noise(4, net.n_weights, generators())
+    draws = draw_weight_noise(4, net.n_weights, generators())
     net.set_draws(draws)
     found = net.components(x)
     assert found.shape == (M, 2, 4, N)
@@ -138,16 +138,16 @@ def test_a_network_without_hidden_layers_is_a_bayesian_linear_model():
 
 
 def test_a_longer_series_of_draws_begins_with_the_shorter_one():
-    few, many = (weight_noise(n, 37, generators()) for n in (3, 8))
+    few, many = (draw_weight_noise(n, 37, generators()) for n in (3, 8))
     assert few.shape == (M, 3, 37)
     assert many[:, :3].equal(few)
     assert not many[0].allclose(many[1])
 
 
 def test_noise_is_standard_normal_and_each_members_own():
-    noise = normal_noise(4000, 50, generators())
+    noise = draw_normal_noise(4000, 50, generators())
     assert noise.shape == (M, 50, 4000)
     assert abs(noise.mean().item()) < 0.01
     assert abs(noise.std().item() - 1) < 0.01
     assert abs(np.corrcoef(noise[0, 0], noise[1, 0])[0, 1]) < 0.08
-    assert normal_noise(4000, 50, generators([1]))[0].equal(noise[1])
+    assert draw_normal_noise(4000, 50, generators([1]))[0].equal(noise[1])

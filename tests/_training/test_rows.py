@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._skorch.rows import AnchoredBatches, Batches, MaskedBatches, TrainingRows
+from sk_deltauq._training.rows import AnchoredBatches, Batches, MaskedBatches, TrainingRows
 
 
 def training_rows(n=23, n_members=2, weights=None, train=None, seed=0):
@@ -109,7 +109,7 @@ def test_rows_and_anchors_come_from_the_members_own_part():
 )
 def test_many_gathers_are_one_gather(monkeypatch, batches):
     whole = epoch(training_rows(), 3, batches)
-    monkeypatch.setattr("sk_deltauq._skorch.rows._GATHER_ELEMENTS", 40)
+    monkeypatch.setattr("sk_deltauq._training.rows._GATHER_ELEMENTS", 40)
     for a, b in zip(whole, epoch(training_rows(), 3, batches), strict=True):
         for part_a, part_b in zip(a, b, strict=True):
             np.testing.assert_array_equal(part_a, part_b)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from sk_deltauq._skorch.training import batch_rows
+from sk_deltauq._training.rows import resolve_batch_size
 
 
 @pytest.mark.parametrize(
@@ -18,5 +18,5 @@ from sk_deltauq._skorch.training import batch_rows
     ],
 )
 def test_batch_size(batch_size, n_rows, expected):
-    assert batch_rows(batch_size, n_rows) == expected
-    assert not torch.is_tensor(batch_rows(batch_size, n_rows))
+    assert resolve_batch_size(batch_size, n_rows) == expected
+    assert not torch.is_tensor(resolve_batch_size(batch_size, n_rows))
