@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-
 from sk_deltauq._torch.networks import AnchoredMLP
+
 from tests._helpers import (
     ESTIMATORS,
     answers,

@@ -225,7 +225,7 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
             f"{settings.name} reached max_iter={settings.max_iter} before its {criterion} "
             "stopped improving. Increase max_iter, or raise tol or lower n_iter_no_change.",
             ConvergenceWarning,
-            stacklevel=7,
+            stacklevel=5,
         )
     trained = replace(start, method=method, kept=kept, n_calls=start.n_calls + 1)
     return {

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from skorch import NeuralNet
@@ -108,8 +109,9 @@ class StackedNet(NeuralNet):
 
     module_: Network
     criterion_: Head
+    _step: Any
 
-    def __init__(self, *args, train_split=None, **kwargs):
+    def __init__(self, *args, train_split: Any = None, **kwargs):
         super().__init__(*args, train_split=train_split, **kwargs)
 
     @property
@@ -260,7 +262,7 @@ class StackedNet(NeuralNet):
         super().on_epoch_begin(net, dataset_train, dataset_valid, **kwargs)
 
     def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
-        loss = self.history[-1, "train_loss"]
+        loss: Any = self.history[-1, "train_loss"]
         if not math.isfinite(loss):
             raise ValueError(
                 f"Training diverged: the loss is {loss} in epoch {len(self.history)}, with "
@@ -283,7 +285,8 @@ class StackedNet(NeuralNet):
 
     def _drop_batch_history(self):
         if len(self.history):
-            self.history[-1]["batches"] = []
+            last: Any = self.history[-1]
+            last["batches"] = []
 
 
 def make_net(

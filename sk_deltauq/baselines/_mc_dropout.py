@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -187,6 +187,7 @@ class MCDropoutRegressor(NetworkRegressor):
     device: str = "cpu"
     random_state: Any = None
     verbose: bool | int = False
+    dropout_: float = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkRegressor._parameter_constraints,
@@ -347,6 +348,7 @@ class MCDropoutClassifier(NetworkClassifier):
     device: str = "cpu"
     random_state: Any = None
     verbose: bool | int = False
+    dropout_: float = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkClassifier._parameter_constraints,

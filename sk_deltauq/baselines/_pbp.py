@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -133,6 +133,10 @@ class PBPRegressor(BaseRegressor):
     warm_start: bool = False
     random_state: Any = None
     verbose: bool | int = False
+    seed_: int = field(init=False)
+    loss_curve_: list[float] = field(init=False)
+    _posterior_: Posterior = field(init=False)
+    _n_calls_: int = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
