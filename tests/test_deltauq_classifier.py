@@ -177,7 +177,7 @@ def test_probabilities_become_confident_and_their_logarithm_stays_finite():
     X, y = blobs(2)
     model = classifier(**LEARN).fit(X, y)
     assert np.median(model.predict_proba(X).max(axis=1)) > 0.97
-    module = model.net_.module_
+    module = model.net_.module_.core
     with torch.no_grad():
         module.rest[-1].weight *= 1e4
     log_proba = model.predict_log_proba(X)
