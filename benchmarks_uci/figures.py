@@ -1,4 +1,4 @@
-"""Figures and their files. matplotlib is an extra, so it is imported where it is used."""
+"""Create figures and their files. matplotlib is optional, so it is imported where it is used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ METADATA = {"png": {"Software": None}, "svg": {"Date": None}}
 
 
 def new_figure(width: float, height: float):
-    """A `matplotlib.figure.Figure` that no window knows of, and that nobody has to close."""
+    """Return a `matplotlib.figure.Figure` without a window, which needs no closing."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -20,7 +20,7 @@ def new_figure(width: float, height: float):
 
 
 def as_bytes(figure, fmt: str = "png") -> bytes:
-    """The figure as a file of one of `FORMATS`."""
+    """Return the figure as a file in one of `FORMATS`."""
     import matplotlib
 
     buffer = io.BytesIO()

@@ -1,0 +1,86 @@
+"""Turn records into one data frame in long form, after a check that they belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from benchmarks_uci.engine.compact import ResultsError
+from benchmarks_uci.engine.study import Study
+from benchmarks_uci.engine.task import TASK_FIELDS
+
+RUN = ["protocol", "preset"]
+SHARED = {
+    # Records that agree in these fields must agree in this one; what to do if they do not.
+    "settings_id": (
+        [*RUN, "data", "method"],
+        "A mean over both has no meaning. Move the results of one of them to another folder, or "
+        "run the method again with the settings of today.",
+    ),
+    "data_hash": (
+        ["data"],
+        "The data are not the same. Move the results of one of them to another folder.",
+    ),
+    "split_hash": (
+        ["protocol", "data", "split"],
+        "The methods were not tested on the same rows. Run the older results again.",
+    ),
+}
+
+
+def make_frame(records: list[dict], study: Study) -> pd.DataFrame:
+    """Return one row per task and score.
+
+    Columns: `protocol`, `preset`, `data`, `method`, `split`, `failed`, `n_train`, `n_test`,
+    `score` and `value`. `value` is missing if the task failed. `method` is ordered: first the
+    references of the study, then its methods as listed.
+
+    Raises
+    ------
+    ResultsError
+        If the records come from different experiments: a task has two records, a table cell has
+        mixed settings, a data set has different rows, or a split has.
+    """
+    names = [*TASK_FIELDS, "status", "n_train", "n_test", *SHARED, *study.metrics]
+    wide = pd.DataFrame.from_records(
+        [[record.get(name) for name in names] for record in records], columns=names
+    )
+    _check(wide)
+    known = dict.fromkeys([*study.references, *study.methods, *study.variants])
+    order = [*known, *sorted({*wide["method"]} - {*known})]
+    wide["method"] = pd.Categorical(wide["method"], order, ordered=True)
+    wide["failed"] = wide["status"] != "done"
+    kept = [*TASK_FIELDS, "failed", "n_train", "n_test"]
+    long = wide.melt(kept, list(study.metrics), var_name="score")
+    return long.astype({"value": float})
+
+
+def split_runs(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    """Yield protocol and preset with their rows: what one table may show together."""
+    for (protocol, preset), run in frame.groupby(RUN):
+        run = run.assign(method=run["method"].cat.remove_unused_categories())
+        yield (str(protocol), str(preset)), run
+
+
+def _check(wide: pd.DataFrame):
+    twice = wide[wide.duplicated(list(TASK_FIELDS))][list(TASK_FIELDS)].drop_duplicates()
+    if len(twice):
+        listed = ["/".join(map(str, task)) for task in sorted(twice.to_numpy().tolist())]
+        more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
+        raise ResultsError(
+            f"these tasks have more than one record: {', '.join(listed[:5])}{more}."
+        )
+    for field, (shared, advice) in SHARED.items():
+        # A task that failed early may have no settings yet.
+        counts = wide[wide[field].notna() & (wide[field] != "")].groupby(shared)[field]
+        for key, n in counts.nunique().items():
+            if n == 1:
+                continue
+            key = key if isinstance(key, tuple) else (key,)
+            seen = counts.get_group(key if len(key) > 1 else key[0]).value_counts().sort_index()
+            listed = ", ".join(f"{value} ({count} tasks)" for value, count in seen.items())
+            raise ResultsError(
+                f"{'/'.join(map(str, key))} ({', '.join(shared)}): mixed results, `{field}` must "
+                f"have one value and has {listed}. {advice}"
+            )
