@@ -91,7 +91,7 @@ def _compare(run, study, metric_name, images):
         reference = paired.find_reference(run, study)
         explained = paired.explain(study.protocols[protocol], reference)
         parts += ["### Paired differences", _captioned(table), escape(explained)]
-    parts += ["### Calibration and ranks", *images] if images else []
+    parts += ["### Plots", *images] if images else []
     return [*parts, *study.sections(run, protocol)]
 
 
@@ -99,11 +99,14 @@ def _draw(records, run, study, metric_name):
     """Return the plots of a run by name, each with its text for readers without images."""
     prefix = f"{records[0]['protocol']}-{records[0]['preset']}"
     drawn = {
-        f"{prefix}-ranks": ("Ranks of the methods", plots.plot_ranks(run, study, metric_name))
+        f"{prefix}-{curve.title.lower()}": (
+            f"{curve.title} of every method",
+            plots.plot_curve(records, study, name),
+        )
+        for name, curve in study.curves.items()
     }
-    for curve in study.curves:
-        figure = plots.plot_curve(records, study, curve)
-        drawn = {f"{prefix}-calibration": ("Calibration of every method", figure), **drawn}
+    ranks = plots.plot_ranks(run, study, metric_name)
+    drawn[f"{prefix}-ranks"] = ("Ranks of the methods", ranks)
     return {name: (alt, figure) for name, (alt, figure) in drawn.items() if figure is not None}
 
 

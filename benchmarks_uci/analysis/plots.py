@@ -16,34 +16,34 @@ from benchmarks_uci.figures import new_figure
 def plot_curve(records: list[dict], study: Study, name: str):
     """Plot a curve of the study, the mean over the splits, with one panel per data set.
 
-    A method on the diagonal is calibrated, if the curve has frequencies of quantiles. Returns a
-    `matplotlib.figure.Figure`, or None if no task is done.
+    Returns a `matplotlib.figure.Figure`, or None if no task is done.
     """
-    curves = defaultdict(lambda: defaultdict(list))
+    curve, values = study.curves[name], defaultdict(lambda: defaultdict(list))
     for record in records:
         if record.get(name):
-            curves[record["data"]][record["method"]].append(record[name])
-    if not curves:
+            values[record["data"]][record["method"]].append(record[name])
+    if not values:
         return None
-    n_columns = min(3, len(curves))
-    n_rows = ceil(len(curves) / n_columns)
+    n_columns = min(3, len(values))
+    n_rows = ceil(len(values) / n_columns)
     figure = new_figure(3 * n_columns + 1.6, 2.8 * n_rows + 0.5)
     axes = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-    styles = _style({method: None for of_set in curves.values() for method in of_set}, study)
+    styles = _style({method for of_set in values.values() for method in of_set}, study)
     handles = {}
-    for axis in axes.flat[len(curves) :]:
+    for axis in axes.flat[len(values) :]:
         axis.set_axis_off()
-    for axis, (data, of_set) in zip(axes.flat, sorted(curves.items()), strict=False):
-        axis.plot([0, 1], [0, 1], color="0.7", linewidth=1, zorder=0)
-        for method, values in of_set.items():
-            mean = np.mean(values, axis=0)
-            [handles[method]] = axis.plot(study.curves[name], mean, **styles[method])
-        axis.set(title=data, xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    figure.supxlabel("level of the predictive quantile")
-    figure.supylabel("fraction of the targets below it")
-    figure.suptitle(f"Calibration, {records[0]['protocol']}, preset {records[0]['preset']}")
-    names = [method for method in styles if method in handles]
-    figure.legend([handles[method] for method in names], names, loc="outside right upper")
+    for axis, (data, of_set) in zip(axes.flat, sorted(values.items()), strict=False):
+        if curve.on_diagonal:
+            axis.plot([0, 1], [0, 1], color="0.7", linewidth=1, zorder=0)
+            axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        for method, of_method in of_set.items():
+            mean = np.mean(of_method, axis=0)
+            [handles[method]] = axis.plot(curve.positions, mean, **styles[method])
+        axis.set_title(data)
+    figure.supxlabel(curve.x_label)
+    figure.supylabel(curve.y_label)
+    figure.suptitle(f"{curve.title}, {records[0]['protocol']}, preset {records[0]['preset']}")
+    figure.legend([handles[m] for m in styles], [*styles], loc="outside right upper")
     return figure
 
 

@@ -29,7 +29,7 @@ def write_block(records: list[dict], study: Study) -> str:
     shown = means.reindex(columns=[*study.readme]).rename(columns=dict(study.readme))
     published = pd.DataFrame({column.title: column.values for column in study.published(protocol)})
     shown[study.sentences["published"]] = published.reindex(shown.index).min(axis="columns")
-    shown = shown.round(2)
+    shown = shown.round(2) + 0.0  # without the sign of -0.0
     lowest = shown.eq(shown.min(axis="columns"), axis="index")
     texts = shown.map("{:.2f}".format).mask(shown.isna(), "-")
     texts = texts.mask(lowest, "**" + texts + "**")

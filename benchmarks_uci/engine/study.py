@@ -147,6 +147,28 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A score that is a list of numbers for each task, plotted as the mean over the splits.
+
+    Attributes
+    ----------
+    title : str
+        One word, also the name of the plot.
+    x_label, y_label : str
+    positions : sequence of float
+        The x value of each number.
+    on_diagonal : bool
+        Whether the ideal curve is the diagonal of the unit square.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    positions: Sequence[float]
+    on_diagonal: bool = False
+
+
+@dataclass(frozen=True)
 class Published:
     """One column of figures from the literature.
 
@@ -189,8 +211,7 @@ class Study:
     score : callable
         `score(task, model, split, dataset)` fits the new estimator `model` and returns all
         `metrics` and `curves` by name.
-    curves : mapping of str to sequence of float
-        Scores that are lists of numbers, with the position of each number.
+    curves : mapping of str to Curve
     references : tuple of str
         Methods that the others are compared with: the first one that a run has.
     costs : tuple of str
@@ -223,7 +244,7 @@ class Study:
     defaults: Mapping[str, str]
     overview: tuple[str, ...]
     variants: Mapping[str, Method] = field(default_factory=dict)
-    curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    curves: Mapping[str, Curve] = field(default_factory=dict)
     costs: tuple[str, ...] = ()
     published: Callable[[str], list[Published]] = lambda protocol: []
     sections: Callable[[pd.DataFrame, str], list[str]] = lambda run, protocol: []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks_uci.engine.study import Metric
+from benchmarks_uci.engine.study import Curve, Metric
 
 COVERAGE = 0.9
 # Levels of the predictive quantiles whose frequencies are recorded: 0.05, 0.10, ..., 0.95
@@ -24,4 +24,14 @@ METRICS = {
         Metric("fit_seconds", "fit seconds", 2, loss=None, unit_free=False),
         Metric("predict_seconds", "predict seconds", 3, loss=None, unit_free=False),
     ]
+}
+
+CURVES = {
+    "quantile_frequencies": Curve(
+        "Calibration",
+        "level of the predictive quantile",
+        "fraction of the targets below it",
+        LEVELS,
+        on_diagonal=True,
+    )
 }

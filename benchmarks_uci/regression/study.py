@@ -6,7 +6,7 @@ from benchmarks_uci import datasets
 from benchmarks_uci.engine.study import Study
 from benchmarks_uci.regression.ablations import ABLATIONS
 from benchmarks_uci.regression.methods import METHODS
-from benchmarks_uci.regression.metrics import LEVELS, METRICS, SECONDS
+from benchmarks_uci.regression.metrics import CURVES, METRICS, SECONDS
 from benchmarks_uci.regression.networks import PRESETS
 from benchmarks_uci.regression.protocols import PROTOCOLS
 from benchmarks_uci.regression.published import find_beside
@@ -67,7 +67,7 @@ STUDY = Study(
     protocols=PROTOCOLS,
     presets=PRESETS,
     metrics=METRICS,
-    curves={"quantile_frequencies": LEVELS},
+    curves=CURVES,
     score=_score,
     references=("deltauq-5", "deltauq"),
     costs=SECONDS,

@@ -1,11 +1,11 @@
 import pytest
+from benchmarks_uci.report import markdown, read, readme, write_compact
+from benchmarks_uci.report.contents import contents
 from click.testing import CliRunner
+from tests.benchmarks_uci.analysis._helpers import record, records, write_folder
 
 from benchmarks_uci import methods
 from benchmarks_uci.commands.report import report
-from benchmarks_uci.report import markdown, read, readme, write_compact
-from benchmarks_uci.report.contents import contents
-from tests.benchmarks_uci.report._helpers import record, records, write_folder
 
 
 def invoke(*args):

@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from benchmarks_uci.store import Store
+from benchmarks_uci.task import Task
 
 from benchmarks_uci import datasets, runner
 from benchmarks_uci.commands.run import _with_progress
-from benchmarks_uci.store import Store
-from benchmarks_uci.task import Task
 from tests.benchmarks_uci import _runs
 from tests.benchmarks_uci._runs import without_seconds
 

@@ -1,7 +1,6 @@
 import pytest
-
 from benchmarks_uci.report.tables import Table, all_metrics, score_table, summary
-from tests.benchmarks_uci.report._helpers import failed, record, records
+from tests.benchmarks_uci.analysis._helpers import failed, record, records
 
 
 def column(table, header):

@@ -1,7 +1,6 @@
 import pytest
-
 from benchmarks_uci.report import ResultsError, check
-from tests.benchmarks_uci.report._helpers import failed, record, records
+from tests.benchmarks_uci.analysis._helpers import failed, record, records
 
 
 def test_records_of_one_experiment_pass():

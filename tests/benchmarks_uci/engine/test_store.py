@@ -5,8 +5,11 @@ import os
 
 import pytest
 
-from benchmarks_uci.store import Store, StoreError
-from benchmarks_uci.task import Task
+from benchmarks_uci.engine.compact import ResultsError
+from benchmarks_uci.engine.records import read
+from benchmarks_uci.engine.store import Store, StoreError
+from benchmarks_uci.engine.task import Task
+from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci._runs import a_record
 
 TASK = Task("random80", "default", "boston", "marginal", 3)
@@ -15,30 +18,24 @@ EXPECTED = {"settings_id": "abc", "data_hash": "d", "split_hash": "s"}
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "results")
+    return Store(tmp_path / "results", STUDY)
+
+
+def records(store):
+    return read(store.folder, STUDY)
 
 
 def files(store):
     return sorted(p.relative_to(store.folder).as_posix() for p in store.folder.rglob("*.*"))
 
 
-def test_a_record_is_found_as_it_was_written(store):
+def test_a_written_record_is_found_unchanged(store):
     assert store.find(TASK, **EXPECTED) is None
     record = a_record(TASK, nll=float("inf"), **EXPECTED)
     store.write(record)
     assert store.find(TASK, **EXPECTED) == record
-    assert store.records() == [record]
+    assert records(store) == [record]
     assert files(store) == ["random80/default/boston/marginal/03.json"]
-
-
-def test_records_come_in_the_order_of_their_paths(store):
-    tasks = [Task("random80", "default", d, "m", s) for d in ("a", "b") for s in (2, 10)]
-    for task in reversed(tasks):
-        store.write(a_record(task))
-    assert [(r["data"], r["split"]) for r in store.records()] == [
-        *(("a", 2), ("a", 10)),
-        *(("b", 2), ("b", 10)),
-    ]
 
 
 def without(field):
@@ -52,7 +49,7 @@ def without(field):
         (json.dumps(a_record(TASK))[:-20], "damaged"),
         ("<html>", "damaged"),
         ("\xff\x00", "damaged"),
-        ("[]", "no record"),
+        ("[]", "expected a JSON object"),
         (without("nll"), "lacks the field 'nll'"),
         (without("settings_id"), "lacks the field 'settings_id'"),
         (without("status"), "status"),
@@ -60,30 +57,32 @@ def without(field):
         (json.dumps(a_record(TASK, split=4)), "random80/default/boston/marginal/4"),
     ],
 )
-def test_what_is_no_record_of_its_task_is_never_used(store, caplog, text, why):
+def test_a_file_that_is_no_record_of_its_task_is_never_used(store, caplog, text, why):
     store.write(a_record(TASK))
     path = store.path(TASK)
     path.write_bytes(text.encode("latin-1"))
-    with caplog.at_level(logging.WARNING):
-        assert store.records() == []
+    with pytest.raises(ResultsError, match=f"{path.name} is not a result: .*{why}"):
+        records(store)
     assert path.exists(), "reading a folder changes nothing"
-    assert store.find(TASK) is None
-    assert all(str(path) in r.message and why in r.message for r in caplog.records)
-    assert len(caplog.records) == 2
+    with caplog.at_level(logging.WARNING):
+        assert store.find(TASK) is None
+    [message] = caplog.messages
+    assert str(path) in message
+    assert why in message
     assert files(store) == ["random80/default/boston/marginal/03.json.bad"]
     store.write(a_record(TASK))
-    assert store.find(TASK) == store.records()[0] == a_record(TASK)
+    assert store.find(TASK) == a_record(TASK)
 
 
-def test_what_a_killed_run_left_is_never_read_and_goes_with_the_next_write(store):
+def test_files_of_a_killed_run_are_never_read_and_the_next_write_deletes_them(store):
     store.write(a_record(TASK))
     folder = store.path(TASK).parent
     half, other = folder / ".03.json.x1y2.tmp", folder / ".04.json.x1y2.tmp"
     half.write_text('{"protocol": "ran')
     other.write_text(json.dumps(a_record(TASK)))
-    assert store.records() == [a_record(TASK)]
+    assert records(store) == [a_record(TASK)]
     store.write(a_record(TASK, nll=2.0))
-    assert store.records() == [a_record(TASK, nll=2.0)]
+    assert records(store) == [a_record(TASK, nll=2.0)]
     assert not half.exists()
     assert other.exists()
 
@@ -105,7 +104,7 @@ def test_what_a_killed_run_left_is_never_read_and_goes_with_the_next_write(store
         ),
     ],
 )
-def test_results_of_something_else_are_an_error_and_kept(store, there, here, expected):
+def test_results_of_another_run_are_an_error_and_kept(store, there, here, expected):
     record = a_record(TASK, **{**EXPECTED, **there})
     store.write(record)
     with pytest.raises(StoreError) as caught:
@@ -115,7 +114,17 @@ def test_results_of_something_else_are_an_error_and_kept(store, there, here, exp
     assert "another results folder" in message
     assert "heads" not in message
     assert [text for text in expected if text not in message] == []
-    assert store.records() == [record]
+    assert records(store) == [record]
+
+
+def test_longer_hashes_of_older_files_agree(store):
+    expected = {**EXPECTED, "data_hash": "d" * 12, "split_hash": "0123456789ab"}
+    older = {**expected, "data_hash": "d" * 64, "split_hash": "0123456789abcdef" * 4}
+    store.write(a_record(TASK, **older))
+    assert store.find(TASK, **expected) == records(store)[0] == a_record(TASK, **expected)
+    store.write(a_record(TASK, **{**older, "data_hash": "e" + "d" * 63}))
+    with pytest.raises(StoreError, match="data_hash is 'eddddddddddd' there, 'dddddddddddd' here"):
+        store.find(TASK, **expected)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +139,7 @@ def test_a_failure_with_other_settings_does_not_count(store, there):
     assert store.find(TASK, **EXPECTED, settings={"width": 100}) is None
 
 
-def test_a_known_result_is_taken_where_there_is_no_file_and_kept(store):
+def test_a_known_result_is_used_and_kept_if_there_is_no_file(store):
     other = Task("random80", "default", "boston", "marginal", 4)
     failed = Task("random80", "default", "boston", "marginal", 5)
     store.write(a_record(TASK, **EXPECTED))
@@ -139,23 +148,23 @@ def test_a_known_result_is_taken_where_there_is_no_file_and_kept(store):
         a_record(other, nll=7.0, **EXPECTED),
         a_record(failed, status="failed"),
     ]
-    store = Store(store.folder, known)
+    store = Store(store.folder, STUDY, known)
     assert [store.has(task) for task in (TASK, other, failed)] == [True, True, False]
     assert store.find(TASK, **EXPECTED)["nll"] == 1.5
     assert store.find(other, **EXPECTED) == known[1]
     assert store.find(failed, **EXPECTED) is None
-    assert Store(store.folder).records() == [a_record(TASK, **EXPECTED), known[1]]
+    assert records(store) == [a_record(TASK, **EXPECTED), known[1]]
 
 
-def test_a_known_result_of_something_else_is_an_error_and_not_kept(store):
-    store = Store(store.folder, [a_record(TASK, **{**EXPECTED, "data_hash": "e"})])
+def test_a_known_result_of_another_run_is_an_error_and_not_kept(store):
+    store = Store(store.folder, STUDY, [a_record(TASK, **{**EXPECTED, "data_hash": "e"})])
     with pytest.raises(StoreError, match=r"known result of random80.*data_hash is 'e' there"):
         store.find(TASK, **EXPECTED)
-    assert store.records() == []
+    assert files(store) == []
 
 
 @pytest.mark.parametrize("function", ["fsync", "replace"])
-def test_a_full_disk_is_told_and_what_was_there_stays(store, monkeypatch, function):
+def test_a_full_disk_is_an_error_and_old_results_stay(store, monkeypatch, function):
     store.write(a_record(TASK))
 
     def full(*args):
@@ -167,11 +176,11 @@ def test_a_full_disk_is_told_and_what_was_there_stays(store, monkeypatch, functi
             store.write(a_record(task, nll=2.0))
         assert str(store.path(task)) in str(caught.value)
     assert files(store) == ["random80/default/boston/marginal/03.json"]
-    assert store.records() == [a_record(TASK)]
+    assert records(store) == [a_record(TASK)]
 
 
-def test_a_write_that_the_system_cuts_short_leaves_no_half_record(store):
-    resource = pytest.importorskip("resource", reason="Unix alone has such limits")
+def test_a_write_cut_short_leaves_no_half_record(store):
+    resource = pytest.importorskip("resource", reason="only Unix has such limits")
     store.write(a_record(TASK))
     assert store.path(TASK).stat().st_size > 300
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -182,28 +191,28 @@ def test_a_write_that_the_system_cuts_short_leaves_no_half_record(store):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert files(store) == ["random80/default/boston/marginal/03.json"]
-    assert store.records() == [a_record(TASK)]
+    assert records(store) == [a_record(TASK)]
 
 
-def test_a_result_can_be_read_by_those_who_can_read_other_files(store, tmp_path):
+def test_a_result_has_the_same_permissions_as_other_files(store, tmp_path):
     store.write(a_record(TASK))
     other = tmp_path / "other"
     other.write_text("")
     assert store.path(TASK).stat().st_mode == other.stat().st_mode
 
 
-def test_a_results_folder_that_is_a_file_is_told(tmp_path):
+def test_a_results_folder_that_is_a_file_is_an_error(tmp_path):
     (tmp_path / "results").write_text("mine")
     with pytest.raises(StoreError, match="could not write"):
-        Store(tmp_path / "results").write(a_record(TASK))
+        Store(tmp_path / "results", STUDY).write(a_record(TASK))
     assert (tmp_path / "results").read_text() == "mine"
 
 
-def test_a_folder_that_may_not_be_written_is_told(store, monkeypatch):
-    # Not by its permissions: the user who runs the tests may be root.
+def test_a_folder_without_write_permission_is_an_error(store, monkeypatch):
+    # Not by real permissions: the user who runs the tests may be root.
     def refuse(*args, **kwargs):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr("benchmarks_uci.store.open", refuse, raising=False)
+    monkeypatch.setattr("benchmarks_uci.engine.store.open", refuse, raising=False)
     with pytest.raises(StoreError, match="Permission denied"):
         store.write(a_record(TASK))

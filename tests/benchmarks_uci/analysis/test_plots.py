@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from benchmarks_uci.report import compact, metrics, plots
+from tests.benchmarks_uci.analysis._helpers import failed, record, records
 
 from benchmarks_uci import scores
-from benchmarks_uci.report import compact, metrics, plots
-from tests.benchmarks_uci.report._helpers import failed, record, records
 
 pytest.importorskip("matplotlib")
 

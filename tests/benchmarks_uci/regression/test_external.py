@@ -5,17 +5,17 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold
 
-from benchmarks_uci.methods.rivals import (
+from benchmarks_uci.regression.external import (
     BaggedNoise,
     ConstantNoise,
     GaussianProcess,
     JackknifePlus,
     MarginalGaussian,
     NGBoost,
-    scaled_mlp,
+    make_scaled_mlp,
 )
 
-RIVALS = {
+METHODS = {
     "marginal": MarginalGaussian,
     "constant": lambda: ConstantNoise(LinearRegression(), random_state=0),
     "bagged": lambda: BaggedNoise(LinearRegression(), random_state=0),
@@ -28,10 +28,10 @@ RIVALS = {
 def fitted(name, X, y):
     if name in ("mapie", "ngboost"):
         pytest.importorskip(name)
-    return RIVALS[name]().fit(X, y)
+    return METHODS[name]().fit(X, y)
 
 
-@pytest.mark.parametrize("name", RIVALS)
+@pytest.mark.parametrize("name", METHODS)
 def test_predicts_a_distribution_that_agrees_with_the_std(name, regression_data):
     X, y = regression_data
     model = fitted(name, X, y)
@@ -44,7 +44,7 @@ def test_predicts_a_distribution_that_agrees_with_the_std(name, regression_data)
     np.testing.assert_allclose(dist.std, std)
 
 
-@pytest.mark.parametrize("name", RIVALS)
+@pytest.mark.parametrize("name", METHODS)
 def test_fit_again_is_the_same_and_leaves_the_parameters_alone(name, regression_data):
     X, y = regression_data
     model = fitted(name, X, y)
@@ -52,7 +52,7 @@ def test_fit_again_is_the_same_and_leaves_the_parameters_alone(name, regression_
     np.testing.assert_array_equal(model.predict(X, True), again.predict(X, True))
 
 
-@pytest.mark.parametrize("name", RIVALS)
+@pytest.mark.parametrize("name", METHODS)
 def test_units_do_not_matter(name, regression_data):
     X, y = regression_data
     mean, std = fitted(name, X, y).predict(X, return_std=True)
@@ -147,7 +147,7 @@ def test_jackknife_plus_answers_with_the_std_of_its_interval(regression_data):
     assert 0.85 < np.mean((intervals[:, 0, 0] <= y) & (y <= intervals[:, 1, 0])) < 0.97
 
 
-def test_scaled_mlp_learns_in_any_units(regression_data):
+def test_make_scaled_mlp_learns_in_any_units(regression_data):
     X, y = regression_data
-    model = scaled_mlp((20,), 32, random_state=0).fit(1000 * X, y)
+    model = make_scaled_mlp((20,), 32, random_state=0).fit(1000 * X, y)
     assert model.score(1000 * X, y) > 0.5

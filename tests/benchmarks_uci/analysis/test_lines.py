@@ -1,10 +1,10 @@
 from types import SimpleNamespace
 
 import pytest
+from benchmarks_uci.report import sentences
+from tests.benchmarks_uci.analysis._helpers import MACHINE, failed, identifier, record, records
 
 from benchmarks_uci import methods
-from benchmarks_uci.report import sentences
-from tests.benchmarks_uci.report._helpers import MACHINE, failed, identifier, record, records
 
 
 def test_data_are_described_by_the_records():

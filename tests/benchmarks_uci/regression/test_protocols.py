@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks_uci.datasets import EMBEDDED, Sources, load
-from benchmarks_uci.protocols import PROTOCOLS, gap, hl90, random80, split_hash, tail
+from benchmarks_uci.regression.protocols import PROTOCOLS, gap, hl90, random80, tail
 from tests.benchmarks_uci._helpers import toy_dataset
 
 
@@ -21,10 +21,11 @@ def shuffled(dataset, seed=1):
 
 @pytest.mark.parametrize("n_rows", [11, 60, 178])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_train_and_test_rows_part_all_rows(protocol, n_rows):
+def test_every_row_trains_or_tests(protocol, n_rows):
     dataset = toy_dataset(n_rows=n_rows)
     splits = splits_of(protocol, dataset)
     assert len(splits) == {"gap": 3, "tail": 3}.get(protocol, 20)
+    assert PROTOCOLS[protocol].count(dataset.name) in (None, len(splits))
     assert len({split.name for split in splits}) == len(splits)
     for split in splits:
         assert sorted([*split.train, *split.test]) == list(range(n_rows))
@@ -43,7 +44,7 @@ def test_train_and_test_rows_part_all_rows(protocol, n_rows):
 def test_splits_are_the_same_each_time(protocol):
     dataset = toy_dataset()
     first, again = (
-        [split_hash(split, dataset) for split in splits_of(protocol, dataset)] for _ in range(2)
+        [split.hash(dataset) for split in splits_of(protocol, dataset)] for _ in range(2)
     )
     assert first == again
     assert len(set(first)) == len(first)
@@ -59,7 +60,7 @@ def test_random_split_of_a_seed_stays_what_it_was():
 def test_no_split_of_development_is_in_the_table():
     dataset = toy_dataset(n_rows=60)
     shown, others = (
-        {split_hash(split, dataset) for split in splits_of(protocol, dataset)}
+        {split.hash(dataset) for split in splits_of(protocol, dataset)}
         for protocol in ("random80", "development")
     )
     assert len(others) == 20
@@ -137,20 +138,18 @@ def test_splits_and_hashes_do_not_depend_on_the_order_of_the_source(protocol):
         assert not np.array_equal(one.train, two.train)
         np.testing.assert_array_equal(dataset.X[one.train], other.X[two.train])
         np.testing.assert_array_equal(dataset.y[one.test], other.y[two.test])
-        assert split_hash(one, dataset) == split_hash(two, other)
-
-
-def test_hash_is_that_of_the_places_in_canonical_order():
-    dataset = toy_dataset(n_rows=10)
-    place = {row: i for i, row in enumerate(dataset.order.tolist())}
-    split = random80(dataset, 3)
-    text = "train:" + "".join(f" {place[row]}" for row in split.train.tolist())
-    text += ", test:" + "".join(f" {place[row]}" for row in split.test.tolist())
-    assert split_hash(split, dataset) == hashlib.sha256(text.encode()).hexdigest()
+        assert one.hash(dataset) == two.hash(other)
 
 
 def digest(splits, dataset):
-    hashes = "".join(split_hash(split, dataset) for split in splits)
+    """One hash of all rows of all splits, numbered in canonical order."""
+    rank = {row: i for i, row in enumerate(dataset.order.tolist())}
+    hashes = ""
+    for split in splits:
+        train, test = ([rank[row] for row in rows.tolist()] for rows in (split.train, split.test))
+        text = f"train: {' '.join(map(str, train))}, test: {' '.join(map(str, test))}"
+        hashes += hashlib.sha256(text.encode()).hexdigest()
+        assert hashes[-64:].startswith(split.hash(dataset))
     return hashlib.sha256(hashes.encode()).hexdigest()[:16]
 
 

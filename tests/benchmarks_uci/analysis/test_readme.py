@@ -1,7 +1,6 @@
 import pytest
-
 from benchmarks_uci.report import ResultsError, readme, write_compact
-from tests.benchmarks_uci.report._helpers import failed, record, records
+from tests.benchmarks_uci.analysis._helpers import failed, record, records
 
 BEGIN, END = (f"<!-- results random80-paper: {word} -->" for word in ("begin", "end"))
 TEXT = f"# Title\n\n{BEGIN}\nstale\n{END}\n\nThe rest.\n"

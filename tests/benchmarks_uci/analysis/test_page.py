@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import docutils.core
 import docutils.nodes
 import pytest
-
-from benchmarks_uci import methods
 from benchmarks_uci.report import html, markdown, rst
 from benchmarks_uci.report.contents import Bullets, Heading, Plot, Text, contents
 from benchmarks_uci.report.tables import Table
-from tests.benchmarks_uci.report._helpers import failed, records
+from tests.benchmarks_uci.analysis._helpers import failed, records
+
+from benchmarks_uci import methods
 
 pytest.importorskip("matplotlib")
 VOID = {"meta", "img", "br"}

@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks_uci.methods.rivals import MarginalGaussian
-from benchmarks_uci.scores import LEVELS, NAMES, quantile_frequencies, score, std_error_correlation
+from benchmarks_uci.regression.external import MarginalGaussian
+from benchmarks_uci.regression.metrics import CURVES, LEVELS, METRICS, SECONDS
+from benchmarks_uci.regression.scores import correlate_ranks, count_below_quantiles, score
 from sk_deltauq import NormalMixture
+
+NAMES = [name for name in METRICS if name not in SECONDS]
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +37,14 @@ def test_scores_of_one_normal_are_those_of_scipy(y):
     assert found["std_error_correlation"] == 0
     frequencies = [np.mean(y <= normal.ppf(level)) for level in np.linspace(0.05, 0.95, 19)]
     assert found["quantile_frequencies"] == pytest.approx(frequencies)
-    assert found["calibration_error"] == pytest.approx(np.mean(np.abs(frequencies - LEVELS)))
+    assert found["calibration_error"] == pytest.approx(
+        np.mean(np.abs(np.subtract(frequencies, LEVELS)))
+    )
 
 
 def test_scores_are_plain_numbers(y):
     found = scores_of(MarginalGaussian().fit(None, y).predict_dist(np.zeros((400, 1))), y)
-    assert [*found] == [*NAMES, "quantile_frequencies"]
+    assert [*found] == [*NAMES, *CURVES]
     assert all(type(found[name]) is float for name in NAMES)
     assert [type(value) for value in found["quantile_frequencies"]] == [float] * 19
 
@@ -70,18 +75,18 @@ def test_correlation_is_that_of_ranks():
     rng = np.random.default_rng(0)
     std, error = rng.uniform(size=(2, 50))
     ranks = np.corrcoef(np.argsort(np.argsort(std)), np.argsort(np.argsort(error)))[0, 1]
-    assert std_error_correlation(std, error) == pytest.approx(ranks)
-    assert std_error_correlation(std, np.exp(5 * std)) == pytest.approx(1)
+    assert correlate_ranks(std, error) == pytest.approx(ranks)
+    assert correlate_ranks(std, np.exp(5 * std)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
     ("std", "error"), [([2.0, 2.0, 2.0], [1.0, 0.0, 3.0]), ([1.0, 2.0, 3.0], [0.0, 0.0, 0.0])]
 )
 def test_correlation_of_a_constant_is_zero(std, error):
-    assert std_error_correlation(np.array(std), np.array(error)) == 0
-    assert std_error_correlation(np.array([1.0]), np.array([2.0])) == 0
+    assert correlate_ranks(np.array(std), np.array(error)) == 0
+    assert correlate_ranks(np.array([1.0]), np.array([2.0])) == 0
 
 
 def test_value_at_a_point_mass_is_at_its_quantiles():
     y = np.array([1.0, 2.0])
-    assert quantile_frequencies(y, NormalMixture([[1.0, 1.0]], [[0.0, 0.0]])) == [0.5] * 19
+    assert count_below_quantiles(y, NormalMixture([[1.0, 1.0]], [[0.0, 0.0]])) == [0.5] * 19

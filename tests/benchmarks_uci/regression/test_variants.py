@@ -3,7 +3,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from benchmarks_uci.methods.variants import Concatenated, MeanOnly, Naive, ShuffledAnchors
+from benchmarks_uci.regression.variants import Concatenated, MeanOnly, Naive, ShuffledAnchors
 from sk_deltauq import DeltaUQRegressor
 
 FEW = {"hidden_layer_sizes": 8, "max_iter": 5, "random_state": 0}
@@ -36,14 +36,14 @@ def test_naive_is_the_network_at_the_anchor_zero(fitted):
     naive, X = fitted(Naive, noise=None)
     full, _ = fitted(DeltaUQRegressor, noise=None)
     x = torch.from_numpy(full.x_scaler_.transform(X)).float().T.unsqueeze(0)
-    with torch.no_grad():  # the same weights, asked by the way that training asks
+    with torch.no_grad():  # the same weights, called as in training
         answer = full.net_.module_.eval()(x, torch.zeros_like(x))[0, 0].double().numpy()
     expected = full.y_scaler_.inverse_transform(answer[:, np.newaxis])[:, 0]
     np.testing.assert_allclose(naive.predict(X), expected, rtol=1e-4)
     assert np.abs(naive.predict(X) - full.predict(X)).max() > 1e-3
 
 
-def test_mean_only_has_the_mean_and_the_noise_of_the_whole(fitted):
+def test_mean_only_has_the_same_mean_and_noise(fitted):
     mean_only, X = fitted(MeanOnly)
     full, _ = fitted(DeltaUQRegressor)
     mean, std = mean_only.predict(X, return_std=True)
@@ -71,7 +71,7 @@ def test_concatenated_network_can_be_the_factorised_one(fitted):
 
 
 def _first_layer(module, d):
-    """Weights of rows and of anchors and the biases, read off from the answers of the layer."""
+    """Weights of rows, weights of anchors, and biases, from the outputs of the layer."""
     zero, one = torch.zeros(1, d, d), torch.eye(d).unsqueeze(0)
     with torch.no_grad():
         bias = module.first(zero, zero)[0]
@@ -96,7 +96,7 @@ def test_shuffled_anchors_are_the_rows_of_the_batch():
     assert shuffle.eval()(inputs) is inputs
 
 
-def test_shuffling_changes_what_is_learnt_and_repeats(fitted):
+def test_shuffling_changes_the_model_and_is_reproducible(fitted):
     plain, X = fitted(DeltaUQRegressor, module=Concatenated((8,)))
     first, again = (fitted(DeltaUQRegressor, module=Concatenated((8,), True))[0] for _ in "12")
     np.testing.assert_array_equal(first.predict(X), again.predict(X))

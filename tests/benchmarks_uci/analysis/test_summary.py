@@ -2,10 +2,9 @@ import math
 
 import numpy as np
 import pytest
-
 from benchmarks_uci.report.cells import Cell, average_ranks, best, cells, ranks
 from benchmarks_uci.report.metrics import METRICS
-from tests.benchmarks_uci.report._helpers import failed, record, records
+from tests.benchmarks_uci.analysis._helpers import failed, record, records
 
 NLL = METRICS["nll"]
 

@@ -6,15 +6,22 @@ import numpy as np
 import pytest
 
 import sk_deltauq
-from benchmarks_uci import methods, scores, tasks
-from benchmarks_uci.methods import Method
-from benchmarks_uci.methods.rivals import MarginalGaussian
-from benchmarks_uci.protocols import PROTOCOLS, split_hash
-from benchmarks_uci.tasks import Task, plan, run_task
+from benchmarks_uci.engine import execute
+from benchmarks_uci.engine.study import Method
+from benchmarks_uci.engine.task import Task
+from benchmarks_uci.regression import scores
+from benchmarks_uci.regression.external import MarginalGaussian
+from benchmarks_uci.regression.methods import METHODS
+from benchmarks_uci.regression.protocols import PROTOCOLS
+from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci._helpers import toy_dataset
 
-MEASURED = (*scores.NAMES, "fit_seconds", "predict_seconds", "quantile_frequencies")
+MEASURED = (*STUDY.metrics, "quantile_frequencies")
 SECONDS = {"fit_seconds", "predict_seconds"}
+
+
+def run_task(task, dataset):
+    return execute.run_task(STUDY, task, dataset)
 
 
 @pytest.fixture
@@ -23,7 +30,7 @@ def method(monkeypatch):
 
     def add(make, **fields):
         made = Method("new", "new", "", "", lambda preset, n_rows, seed: make(seed), **fields)
-        monkeypatch.setitem(methods.ALL, "new", made)
+        monkeypatch.setitem(METHODS, "new", made)
         return Task("random80", "default", "toy", "new", 3)
 
     return add
@@ -37,7 +44,7 @@ def without_seconds(record):
     return {key: value for key, value in record.items() if key not in SECONDS}
 
 
-def test_record_says_what_was_run_and_is_json():
+def test_record_describes_the_run_and_is_json():
     dataset = toy_dataset()
     record = run_task(Task("gap", "default", "toy", "marginal", 1), dataset)
     split = PROTOCOLS["gap"].splits(dataset)[1]
@@ -46,8 +53,8 @@ def test_record_says_what_was_run_and_is_json():
         **{"split": 1, "split_name": "feature x1", "status": "done", "error": ""},
         **{"n_train": 40, "n_test": 20, "n_features": 3, "warnings": []},
         "settings": {"class": "MarginalGaussian"},
-        "data_hash": dataset.content_hash,
-        "split_hash": split_hash(split, dataset),
+        "data_hash": dataset.content_hash[:12],
+        "split_hash": split.hash(dataset),
         "source": "made for a test",
     }
     assert {key: record[key] for key in expected} == expected
@@ -56,7 +63,7 @@ def test_record_says_what_was_run_and_is_json():
     assert record["versions"]["sk_deltauq"] == sk_deltauq.__version__
     assert record["versions"]["scikit-learn"].count(".") >= 1
     assert record["machine"]["cores"] >= 1
-    assert all(isinstance(record[name], float) for name in (*scores.NAMES, *SECONDS))
+    assert all(isinstance(record[name], float) for name in STUDY.metrics)
 
 
 def test_scores_are_those_of_the_model_on_the_test_rows():
@@ -125,7 +132,7 @@ def test_failure_is_a_record(method):
 
 
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt, SystemExit])
-def test_what_is_not_the_methods_own_goes_through(method, error):
+def test_errors_that_no_method_causes_are_raised(method, error):
     with pytest.raises(error):
         run_task(method(lambda seed: Broken(error())), toy_dataset())
 
@@ -143,60 +150,28 @@ def test_score_that_is_not_finite_is_a_failure(method):
     json.dumps(record, allow_nan=False)
 
 
+def test_failure_outside_the_task_has_the_fields_of_a_record():
+    task, dataset = Task("random80", "default", "toy", "marginal", 1), toy_dataset()
+    record, failed = (
+        run_task(task, dataset),
+        execute.make_failure(STUDY, task, dataset, "It died."),
+    )
+    assert [*failed] == [*record]
+    assert (failed["status"], failed["error"]) == ("failed", "It died.")
+    assert [name for name in MEASURED if failed[name] is not None] == []
+    for name in ("settings_id", "split_hash", "n_train"):
+        assert failed[name] == record[name]
+
+
 @pytest.mark.parametrize(
     ("task", "text"),
     [
-        (Task("hl90", "default", "toy", "marginal", 0), "stand in another order"),
+        (Task("hl90", "default", "toy", "marginal", 0), "are in another order"),
         (Task("gap", "default", "toy", "marginal", 3), "IndexError"),
         (Task("random80", "papr", "toy", "marginal", 0), "one of default, paper"),
     ],
 )
-def test_task_that_cannot_be_is_a_record_too(task, text):
+def test_impossible_task_is_a_record_too(task, text):
     record = run_task(task, toy_dataset(in_original_order=False))
     assert record["status"] == "failed"
     assert text in record["error"]
-
-
-def test_settings_tell_methods_and_presets_apart():
-    found = {}
-    for name in ("mlp", "mlp-5", "deltauq", "deltauq-5"):
-        for preset in methods.PRESETS:
-            settings = methods.settings(methods.make(name, preset, 300, random_state=0))
-            found[name, preset] = tasks.settings_id(settings)
-    assert len(set(found.values())) == len(found)
-    assert all(len(digits) == 12 and int(digits, 16) for digits in found.values())
-    assert tasks.settings_id({"a": 1, "b": 2}) == tasks.settings_id({"b": 2, "a": 1})
-
-
-def test_plan_is_all_combinations_in_order():
-    datasets = {"one": toy_dataset(), "two": toy_dataset()}
-    found, left_out = plan("random80", "paper", datasets, ["marginal", "deltauq"], 2)
-    assert left_out == []
-    assert len(set(found)) == 8
-    assert [str(task) for task in found[:3]] == [
-        "random80/paper/one/marginal/0",
-        "random80/paper/one/marginal/1",
-        "random80/paper/one/deltauq/0",
-    ]
-    assert len(plan("random80", "paper", datasets, ["marginal"])[0]) == 40
-    assert len(plan("gap", "paper", datasets, ["marginal"], 20)[0]) == 6
-
-
-def test_plan_names_what_it_leaves_out():
-    datasets = {
-        "large": toy_dataset(n_rows=2600),
-        "sorted": toy_dataset(in_original_order=False),
-    }
-    found, left_out = plan("hl90", "default", datasets, ["marginal", "gp"], 1)
-    assert found == [Task("hl90", "default", "large", "marginal", 0)]
-    (gp, too_many), (other, order) = left_out
-    assert (gp, other) == ("large gp", "sorted")
-    assert "at most 2000 training rows" in too_many
-    assert "another order" in order
-
-
-def test_plan_leaves_out_a_set_without_splits():
-    datasets = {"coarse": toy_dataset(X=np.arange(180).reshape(60, 3) % 2.0)}
-    found, left_out = plan("gap", "default", datasets, ["marginal", "gp"])
-    assert found == []
-    assert [what for what, _ in left_out] == ["coarse"]

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-
 from benchmarks_uci.report.contents import Heading, contents, main_table
 from benchmarks_uci.report.variants import of_variants, variant_table
-from tests.benchmarks_uci.report._helpers import record, records
+from tests.benchmarks_uci.analysis._helpers import record, records
 
 
 def run(shift, **fields):

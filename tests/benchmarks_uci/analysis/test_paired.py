@@ -3,9 +3,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.stats import ttest_rel
-
 from benchmarks_uci.report.paired import (
     corrected_t_test,
     differences,
@@ -14,7 +11,9 @@ from benchmarks_uci.report.paired import (
     paired_table,
     signed_rank_test,
 )
-from tests.benchmarks_uci.report._helpers import failed, record, records
+from scipy.integrate import quad
+from scipy.stats import ttest_rel
+from tests.benchmarks_uci.analysis._helpers import failed, record, records
 
 VALUES = np.array([0.3, -0.1, 0.5, 0.2, 0.4])
 
