@@ -72,13 +72,11 @@ def _check(wide: pd.DataFrame):
             f"these tasks have more than one record: {', '.join(listed[:5])}{more}."
         )
     for field, (shared, advice) in SHARED.items():
-        # A task that failed early may have no settings yet.
-        counts = wide[wide[field].notna() & (wide[field] != "")].groupby(shared)[field]
-        for key, n in counts.nunique().items():
-            if n == 1:
+        known = wide[wide[field].fillna("") != ""]  # a task that failed early may have none
+        for key, values in known.groupby(shared)[field]:
+            if values.nunique() == 1:
                 continue
-            key = key if isinstance(key, tuple) else (key,)
-            seen = counts.get_group(key if len(key) > 1 else key[0]).value_counts().sort_index()
+            seen = values.value_counts().sort_index()
             listed = ", ".join(f"{value} ({count} tasks)" for value, count in seen.items())
             raise ResultsError(
                 f"{'/'.join(map(str, key))} ({', '.join(shared)}): mixed results, `{field}` must "

@@ -5,6 +5,9 @@ import json
 
 import numpy as np
 
+from benchmarks_uci.analysis.frame import make_frame, split_runs
+from benchmarks_uci.regression.study import STUDY
+
 SETS = ("boston", "wine", "yacht")
 METHODS = ("deltauq", "mcdropout", "pbp")
 VERSIONS = {"python": "3.11.7", "sk_deltauq": "0.1", "numpy": "2.0"}
@@ -12,7 +15,7 @@ MACHINE = {"system": "Linux", "processor": "a processor", "cores": 2}
 
 
 def record(data="boston", method="deltauq", split=0, nll=1.0, **fields):
-    """One finished task; scores follow from `nll`, so that a test can know them."""
+    """One finished task; the scores follow from `nll`."""
     settings = {"class": method.title(), "width": 50}
     return {
         "protocol": "random80",
@@ -50,7 +53,7 @@ def record(data="boston", method="deltauq", split=0, nll=1.0, **fields):
 
 
 def failed(data="boston", method="deltauq", split=0, error="Traceback\nValueError: no", **fields):
-    """One task that raised while it fitted."""
+    """One task that raised an error."""
     scores = (
         *("nll", "density_nll", "rmse", "crps", "coverage", "width", "calibration_error"),
         *("std_error_correlation", "fit_seconds", "predict_seconds", "quantile_frequencies"),
@@ -60,7 +63,7 @@ def failed(data="boston", method="deltauq", split=0, error="Traceback\nValueErro
 
 
 def records(data=SETS, methods=METHODS, n_splits=4, seed=0, **fields):
-    """Random scores, those of a split alike for every method; the first method is the best."""
+    """Random scores, similar for all methods on a split; the first method is the best."""
     rng = np.random.default_rng(seed)
     found = []
     for name in data:
@@ -71,8 +74,14 @@ def records(data=SETS, methods=METHODS, n_splits=4, seed=0, **fields):
     return found
 
 
+def make_run(found):
+    """The frame of records of one protocol and preset."""
+    [(_, run)] = split_runs(make_frame(found, STUDY))
+    return run
+
+
 def write_folder(found, folder):
-    """A results folder as `run` leaves it."""
+    """Write a results folder as `run` does."""
     for one in found:
         path = folder.joinpath(*(one[k] for k in ("protocol", "preset", "data", "method")))
         path.mkdir(parents=True, exist_ok=True)

@@ -3,19 +3,33 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks_uci.report.paired import (
+from scipy.integrate import quad
+from scipy.stats import ttest_rel
+
+from benchmarks_uci.analysis.paired import (
+    compare,
     corrected_t_test,
-    differences,
-    explanation,
-    over_sets,
+    explain,
+    find_reference,
     paired_table,
     signed_rank_test,
 )
-from scipy.integrate import quad
-from scipy.stats import ttest_rel
-from tests.benchmarks_uci.analysis._helpers import failed, record, records
+from benchmarks_uci.regression.study import STUDY
+from tests.benchmarks_uci.analysis._helpers import failed, make_run, record, records
 
 VALUES = np.array([0.3, -0.1, 0.5, 0.2, 0.4])
+
+
+def differences(found, metric="nll", reference=None):
+    """The rows of `compare`, each a dict."""
+    run = make_run(found)
+    overlapping = STUDY.protocols[found[0]["protocol"]].overlapping
+    reference = reference or find_reference(run, STUDY)
+    return compare(run, STUDY.metrics[metric], reference, overlapping).to_dict("records")
+
+
+def table_of(found, metric="nll"):
+    return paired_table(make_run(found), STUDY, metric)
 
 
 def t_density(t, df):
@@ -47,7 +61,7 @@ def test_without_overlap_it_is_the_paired_t_test():
     assert p_value == pytest.approx(ttest_rel(a, b).pvalue)
 
 
-def test_overlap_makes_it_more_careful():
+def test_overlap_gives_larger_p_values():
     p_values = [corrected_t_test(VALUES, ratio)[1] for ratio in (0, 1 / 9, 1 / 4, 1)]
     assert p_values == sorted(p_values)
 
@@ -80,41 +94,42 @@ def test_difference_is_over_the_common_splits():
         failed("wine", "pbp", 0),
     ]
     [one] = differences(found)
-    assert (one.data, one.method, one.n_splits) == ("wine", "pbp", 3)
-    assert one.mean == pytest.approx(0.7)  # (0.6 + 0.7 + 0.8) / 3
+    assert (one["data"], one["method"], one["n"]) == ("wine", "pbp", 3)
+    assert one["mean"] == pytest.approx(0.7)  # (0.6 + 0.7 + 0.8) / 3
     error, p_value = corrected_t_test(np.array([0.6, 0.7, 0.8]), 20 / 80)
-    assert one.standard_error == pytest.approx(error)
-    assert one.p_value == pytest.approx(p_value)
+    assert one["error"] == pytest.approx(error)
+    assert one["p_value"] == pytest.approx(p_value)
 
 
 def test_splits_by_feature_are_compared_by_signed_ranks():
     found = records(("wine",), ("deltauq", "pbp"), n_splits=6, protocol="gap")
     [one] = differences(found)
     values = [p["nll"] - d["nll"] for d, p in zip(found[:6], found[6:], strict=True)]
-    assert one.p_value == pytest.approx(exact_signed_rank_p(values))
-    assert one.standard_error == pytest.approx(np.std(values, ddof=1) / math.sqrt(6))
+    assert one["p_value"] == pytest.approx(exact_signed_rank_p(values))
+    assert one["error"] == pytest.approx(np.std(values, ddof=1) / math.sqrt(6))
 
 
 def test_one_split_has_no_test():
     [one] = differences(records(("wine",), ("deltauq", "pbp"), n_splits=1))
-    assert one.standard_error is one.p_value is None
+    assert math.isnan(one["error"])
+    assert math.isnan(one["p_value"])
 
 
 def test_better_side_depends_on_the_metric():
     found = [record(coverage=0.8), record(method="pbp", coverage=0.99)]
     [one] = differences(found, "coverage")
-    assert one.mean == pytest.approx(0.09 - 0.1)
+    assert one["mean"] == pytest.approx(0.09 - 0.1)
 
 
-def test_over_sets_is_the_test_of_the_means():
+def test_all_sets_are_compared_by_their_means():
     data = ("boston", "concrete", "energy", "wine", "yacht")
-    found = differences(records(data, ("deltauq", "pbp")))
-    assert over_sets(found, "pbp") == pytest.approx(2 / 2**5)  # all of one sign
+    table = table_of(records(data, ("deltauq", "pbp")))
+    assert table.rows[-1] == ["all sets (Wilcoxon)", f"p = {2 / 2**5:.3f}"]  # all of one sign
 
 
 def test_table_has_each_set_and_the_sums():
     found = records(("boston", "wine", "yacht"), n_splits=4)[:-1]  # pbp lacks a split on yacht
-    table = paired_table(found)
+    table = table_of(found)
     assert table.headers == ["data", "mcdropout", "pbp"]
     names = [row[0] for row in table.rows]
     assert names == [
@@ -127,34 +142,38 @@ def test_table_has_each_set_and_the_sums():
 
 
 def test_units_of_targets_are_not_compared_between_sets():
-    assert [row[0] for row in paired_table(records(), "rmse").rows][-1].startswith("sets where")
+    assert [row[0] for row in table_of(records(), "rmse").rows][-1].startswith("sets where")
 
 
 @pytest.mark.parametrize("metric", ["width", "fit_seconds"])
 def test_score_without_a_better_side_is_not_compared(metric):
-    assert paired_table(records(), metric).rows == []
+    assert table_of(records(), metric).rows == []
 
 
-def test_sign_is_that_of_the_loss():
+def test_sign_follows_the_loss():
     found = [record(std_error_correlation=0.5), record(method="pbp", std_error_correlation=0.25)]
-    table = paired_table(found, "std_error_correlation")
-    assert table.title.startswith("std-error correlation, worse than that of deltauq by")
+    table = table_of(found, "std_error_correlation")
+    assert table.title == "std-error correlation, difference to deltauq"
     assert table.rows[0] == ["boston", "+0.25"]
 
 
 def test_without_delta_uq_there_is_nothing_to_compare():
-    assert paired_table(records(methods=("pbp", "bnn"))).rows == []
+    assert table_of(records(methods=("pbp", "bnn"))).rows == []
 
 
 def test_explanation_names_the_test():
-    assert "Nadeau and Bengio" in explanation(records())
-    assert "Nadeau and Bengio" not in explanation(records(protocol="gap"))
+    random, gap = (explain(STUDY.protocols[name], "deltauq-5") for name in ("random80", "gap"))
+    assert "Nadeau and Bengio" in random
+    assert "deltauq-5 is better" in random
+    assert "Nadeau and Bengio" not in gap
 
 
-def test_five_members_stand_for_delta_uq_where_they_were_run():
+def test_five_members_are_the_reference_if_they_were_run():
     found = records(methods=("deltauq", "deltauq-5", "pbp"))
-    table = paired_table(found)
+    table = table_of(found)
     assert table.headers == ["data", "deltauq", "pbp"]
-    assert "worse than that of deltauq-5" in table.title
-    assert "deltauq-5 is better" in explanation(found)
-    assert {one.method for one in differences(found, reference="deltauq")} == {"deltauq-5", "pbp"}
+    assert table.title == "NLL, difference to deltauq-5"
+    assert {one["method"] for one in differences(found, reference="deltauq")} == {
+        "deltauq-5",
+        "pbp",
+    }

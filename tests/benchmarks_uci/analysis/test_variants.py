@@ -1,8 +1,9 @@
 import numpy as np
-import pytest
-from benchmarks_uci.report.contents import Heading, contents, main_table
-from benchmarks_uci.report.variants import of_variants, variant_table
-from tests.benchmarks_uci.analysis._helpers import record, records
+
+from benchmarks_uci.analysis.page import main_table, write_page
+from benchmarks_uci.analysis.variants import has_variants, variant_table
+from benchmarks_uci.regression.study import STUDY
+from tests.benchmarks_uci.analysis._helpers import make_run, record, records
 
 
 def run(shift, **fields):
@@ -19,8 +20,12 @@ def run(shift, **fields):
     return found
 
 
-def test_a_row_a_variant_with_paired_differences_and_ratios():
-    table = variant_table(run(0.5, fit_seconds=0.5, predict_seconds=0.03))
+def table_of(found):
+    return variant_table(make_run(found), STUDY, "nll")
+
+
+def test_one_row_per_variant_with_paired_differences_and_ratios():
+    table = table_of(run(0.5, fit_seconds=0.5, predict_seconds=0.03))
     assert table.headers == ["variant", "boston", "wine", "mean", "fit seconds", "predict seconds"]
     reference, variant = table.rows
     assert reference[0] == "deltauq"
@@ -39,34 +44,37 @@ def test_a_row_a_variant_with_paired_differences_and_ratios():
     assert table.bold == {(1, 1), (1, 2)}
 
 
-def test_what_may_be_chance_is_not_bold():
-    assert variant_table(run(0.0)).bold == set()
+def test_small_differences_are_not_bold():
+    assert table_of(run(0.0)).bold == set()
 
 
 def test_missing_set_has_no_mean():
     found = [r for r in run(0.5) if (r["data"], r["method"]) != ("wine", "deltauq-k1")]
-    assert variant_table(found).rows[1][1:4] == ["+0.500 ± 0.016", "-", "-"]
+    assert table_of(found).rows[1][1:4] == ["+0.500 ± 0.016", "-", "-"]
 
 
 def test_run_with_ablations_is_shown_by_variant():
-    assert of_variants(run(0.5))
-    assert not of_variants(records())
-    assert not of_variants([r for r in run(0.5) if r["method"] != "deltauq"])
-    table, [explained] = main_table(run(0.5), "nll")
+    assert has_variants(make_run(run(0.5)), STUDY)
+    assert not has_variants(make_run(records()), STUDY)
+    without = [r for r in run(0.5) if r["method"] != "deltauq"]
+    assert not has_variants(make_run(without), STUDY)
+    table, [explained] = main_table(make_run(run(0.5)), STUDY, "nll")
     assert table.headers[0] == "variant"
     assert "corrected for the overlap" in explained
-    assert main_table(records(), "nll")[0].headers[0] == "data"
-    assert main_table(run(0.5), "width")[0].headers[0] == "data"  # there is no better width
+    assert main_table(make_run(records()), STUDY, "nll")[0].headers[0] == "data"
+    assert (
+        main_table(make_run(run(0.5)), STUDY, "width")[0].headers[0] == "data"
+    )  # there is no better width
 
 
-def test_only_the_errors_of_random_splits_are_said_to_be_corrected():
+def test_explanation_says_which_errors_are_corrected():
     gap = [{**one, "protocol": "gap"} for one in run(0.5)]
-    _, [explained] = main_table(gap, "nll")
+    _, [explained] = main_table(make_run(gap), STUDY, "nll")
     assert "corrected" not in explained
 
 
 def test_report_of_variants_compares_no_methods():
-    pytest.importorskip("matplotlib")
-    headings = [block.text for block in contents(run(0.5)) if isinstance(block, Heading)]
-    assert "Paired differences" not in headings
-    assert "All scores, set by set" in headings
+    page, figures = write_page(run(0.5), STUDY, "nll")
+    assert figures == {}
+    assert "### Paired differences" not in page
+    assert "### All scores, set by set" in page
