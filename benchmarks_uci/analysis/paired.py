@@ -94,7 +94,7 @@ def paired_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
     title = f"{metric.title}, difference to {reference}"
     n_splits = summarise(run, metric)["n_splits"].groupby(level="data").first()
     headers, columns = ["data"], [[*sorted(set(found["data"]))]]
-    for method, rows in found.groupby("method", observed=True):
+    for method, rows in found.groupby("method", sort=False):
         cells = {row["data"]: row for row in rows.to_dict("records")}
         column = [_format(cells.get(data), metric, n_splits[data]) for data in columns[0]]
         column.append(f"{(rows['mean'] > 0).sum()} of {len(rows)}")
