@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 FORMATS = ("png", "svg")
 # The same numbers give the same bytes: no date, and identifiers that are not random.
-RC_PARAMS = {"svg.hashsalt": "benchmarks_uci", "font.size": 9}
+RC_PARAMS: dict[Any, Any] = {"svg.hashsalt": "benchmarks_uci", "font.size": 9}
 METADATA = {"png": {"Software": None}, "svg": {"Date": None}}
 
 

@@ -58,25 +58,27 @@ def make_frame(records: list[dict], study: Study) -> pd.DataFrame:
 
 def split_runs(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
     """Yield protocol and preset with their rows: what one table may show together."""
-    for (protocol, preset), run in frame.groupby(RUN):
+    for _, run in frame.groupby(RUN):
+        protocol, preset = (str(run[name].iloc[0]) for name in RUN)
         run = run.assign(method=run["method"].cat.remove_unused_categories())
-        yield (str(protocol), str(preset)), run
+        yield (protocol, preset), run
 
 
 def _check(wide: pd.DataFrame):
-    twice = wide[wide.duplicated(list(TASK_FIELDS))][list(TASK_FIELDS)].drop_duplicates()
-    if len(twice):
-        listed = ["/".join(map(str, task)) for task in sorted(twice.to_numpy().tolist())]
+    task = list(TASK_FIELDS)
+    if twice := sorted({*map(tuple, wide.loc[wide.duplicated(task), task].to_numpy())}):
+        listed = ["/".join(map(str, task)) for task in twice]
         more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
         raise ResultsError(
             f"these tasks have more than one record: {', '.join(listed[:5])}{more}."
         )
     for field, (shared, advice) in SHARED.items():
         known = wide[wide[field].fillna("") != ""]  # a task that failed early may have none
-        for key, values in known.groupby(shared)[field]:
-            if values.nunique() == 1:
+        for _, rows in known.groupby(shared):
+            seen = pd.Series(rows[field]).value_counts().sort_index()
+            key = rows.loc[rows.index[0], shared]
+            if len(seen) == 1:
                 continue
-            seen = values.value_counts().sort_index()
             listed = ", ".join(f"{value} ({count} tasks)" for value, count in seen.items())
             raise ResultsError(
                 f"{'/'.join(map(str, key))} ({', '.join(shared)}): mixed results, `{field}` must "

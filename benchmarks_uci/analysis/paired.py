@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from benchmarks_uci.analysis.summary import summarise
 from benchmarks_uci.analysis.tables import Table, format_value
 from benchmarks_uci.engine.study import Metric, Protocol, Study
 
@@ -42,9 +41,9 @@ def compare(
         the splits overlap; missing for one split. `p_value`: two-sided; missing if the splits
         are too few. `n`: number of common splits.
     """
-    rows = run[run["score"] == metric.name].dropna(subset="value")
-    if metric.loss is None or reference not in set(rows["method"]):
-        return pd.DataFrame(columns=COLUMNS)
+    rows = pd.DataFrame(run[(run["score"] == metric.name) & run["value"].notna()])
+    if metric.loss is None or reference is None or reference not in set(rows["method"]):
+        return pd.DataFrame(columns=pd.Index(COLUMNS))
     rows = rows.assign(
         loss=rows["value"].map(metric.loss), test_to_train=rows["n_test"] / rows["n_train"]
     )
@@ -52,18 +51,20 @@ def compare(
     ratios = rows.groupby(["data", "split"])["test_to_train"].first()
     found = []
     for method in losses.columns.drop(reference):
-        pairs = (losses[method] - losses[reference]).dropna()
-        for data, values in pairs.groupby(level="data"):
-            error, p_value = None, None
+        pairs = pd.Series(losses[method] - losses[reference]).dropna()
+        for data, group in pairs.groupby(level="data"):
+            values, error, p_value = group.to_numpy(), None, None
             if len(values) > 1 and overlapping:
-                error, p_value = corrected_t_test(values, ratios[values.index].mean())
+                test_to_train = float(np.mean(ratios.loc[group.index].to_numpy()))
+                error, p_value = corrected_t_test(values, test_to_train)
             elif len(values) > 1:
                 error, p_value = stats.sem(values), signed_rank_test(values)
             found.append((data, method, values.mean(), error, p_value, len(values)))
-    return pd.DataFrame(found, columns=COLUMNS).astype({"error": float, "p_value": float})
+    table = pd.DataFrame(found, columns=pd.Index(COLUMNS))
+    return table.astype({"error": float, "p_value": float})
 
 
-def corrected_t_test(values: Sequence[float], test_to_train: float) -> tuple[float, float]:
+def corrected_t_test(values: np.ndarray, test_to_train: float) -> tuple[float, float]:
     """Return standard error and two-sided p-value of a mean of 0, of Nadeau and Bengio (2003).
 
     The variance of the mean of J differences is (1/J + n_test/n_train) times their sample
@@ -76,11 +77,13 @@ def corrected_t_test(values: Sequence[float], test_to_train: float) -> tuple[flo
     return error, float(2 * stats.t.sf(abs(np.mean(values)) / error, n - 1))
 
 
-def signed_rank_test(values: Sequence[float]) -> float | None:
+def signed_rank_test(values: Sequence[float] | np.ndarray) -> float | None:
     """Return the two-sided p-value of Wilcoxon's test; None for fewer than two non-zero values."""
     nonzero = np.asarray(values, dtype=float)
     nonzero = nonzero[nonzero != 0]  # as Wilcoxon did
-    return float(stats.wilcoxon(nonzero).pvalue) if len(nonzero) > 1 else None
+    if len(nonzero) < 2:
+        return None
+    return float(stats.wilcoxon(nonzero)[1])  # pyright: ignore
 
 
 def paired_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
@@ -92,14 +95,14 @@ def paired_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
     metric, reference = study.metrics[metric_name], find_reference(run, study)
     found = compare(run, metric, reference, study.protocols[run["protocol"].iloc[0]].overlapping)
     title = f"{metric.title}, difference to {reference}"
-    n_splits = summarise(run, metric)["n_splits"].groupby(level="data").first()
+    n_splits = run.groupby("data")["split"].nunique().to_dict()
     headers, columns = ["data"], [[*sorted(set(found["data"]))]]
     for method, rows in found.groupby("method", sort=False):
         cells = {row["data"]: row for row in rows.to_dict("records")}
         column = [_format(cells.get(data), metric, n_splits[data]) for data in columns[0]]
         column.append(f"{(rows['mean'] > 0).sum()} of {len(rows)}")
         if metric.unit_free:
-            column.append(_format_p(signed_rank_test(rows["mean"])) or "-")
+            column.append(_format_p(signed_rank_test(rows["mean"].tolist())) or "-")
         headers.append(str(method))
         columns.append(column)
     columns[0] += [f"sets where {reference} is better", "all sets (Wilcoxon)"]

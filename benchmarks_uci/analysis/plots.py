@@ -53,7 +53,7 @@ def plot_ranks(run: pd.DataFrame, study: Study, metric_name: str):
     found = rank(summarise(run, metric))
     if found.empty:
         return None
-    order = found.mean().sort_values(ascending=False, kind="stable")
+    order = pd.Series(found.mean()).sort_values(ascending=False, kind="stable")
     figure = new_figure(6.4, 0.4 * len(order) + 1.4)
     axis = figure.subplots()
     for height, (method, average) in enumerate(order.items()):

@@ -25,7 +25,7 @@ def write_block(records: list[dict], study: Study) -> str:
     """Write what stands between two markers: one table of means, and how to read it."""
     [((protocol, _), run)] = split_runs(make_frame(records, study))
     found = summarise(run, next(iter(study.metrics.values())))
-    means = found["mean"].where(found["complete"]).unstack("method")
+    means = pd.DataFrame(found["mean"].where(found["complete"]).unstack("method"))
     shown = means.reindex(columns=[*study.readme]).rename(columns=dict(study.readme))
     published = pd.DataFrame({column.title: column.values for column in study.published(protocol)})
     shown[study.sentences["published"]] = published.reindex(shown.index).min(axis="columns")

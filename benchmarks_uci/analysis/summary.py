@@ -34,7 +34,8 @@ def summarise(run: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     found["loss"] = loss.where(found["complete"]).round(12)
     by_set = found["loss"].groupby(level="data")
     lowest = found["loss"] == by_set.transform("min")
-    found["best"] = lowest & np.isfinite(found["loss"]) & (by_set.transform("count") > 1)
+    n_complete = pd.Series(by_set.transform("count"))
+    found["best"] = lowest & np.isfinite(found["loss"]) & (n_complete > 1)
     return found
 
 
@@ -45,5 +46,5 @@ def rank(found: pd.DataFrame) -> pd.DataFrame:
     failed task cannot improve a rank. One method alone is not ranked. Index: data; columns:
     methods; the mean of a column is the average rank.
     """
-    losses = found["loss"].unstack("method").dropna(axis="columns")
+    losses = pd.DataFrame(found["loss"].unstack("method")).dropna(axis="columns")
     return losses.rank(axis="columns") if losses.shape[1] > 1 else losses.iloc[:, :0]

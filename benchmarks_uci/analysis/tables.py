@@ -107,6 +107,11 @@ def format_cells(found: pd.DataFrame, metric: Metric) -> dict[tuple[str, str], s
     return texts
 
 
+def select(found: pd.DataFrame, column: str) -> set:
+    """Return the keys (data, method) with a true value in a column."""
+    return {key for key, value in found[column].items() if value}
+
+
 def score_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
     """Sets by methods of one run, with published figures beside them.
 
@@ -114,14 +119,15 @@ def score_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
     """
     protocol, metric = run["protocol"].iloc[0], study.metrics[metric_name]
     found = summarise(run, metric)
-    texts, average = format_cells(found, metric), rank(found).mean()
+    texts, best = format_cells(found, metric), select(found, "best")
+    average = pd.Series(rank(found).mean()).to_dict()
     sums = _sum_costs(run, study)
     is_default = metric_name == next(iter(study.metrics))
     published = {c.method: c for c in study.published(protocol) if c.method and is_default}
     sets, headers, columns, bold = sorted(set(run["data"])), ["data"], [], set()
     for method in run["method"].cat.categories:
-        bold |= {(i, len(headers)) for i, data in enumerate(sets) if found["best"][data, method]}
-        if len(average) and average.get(method) == average.min():
+        bold |= {(i, len(headers)) for i, data in enumerate(sets) if (data, method) in best}
+        if method in average and average[method] == min(average.values()):
             bold.add((len(sets), len(headers)))
         headers.append(method)
         scores = [texts[data, method] for data in sets]
@@ -144,15 +150,17 @@ def tabulate_sets(run: pd.DataFrame, study: Study, metric_names: Sequence[str]) 
     metrics = [study.metrics[name] for name in metric_names]
     found = [summarise(run, metric) for metric in metrics]
     texts = [format_cells(*pair) for pair in zip(found, metrics, strict=True)]
+    best = [select(summary, "best") for summary in found]
+    ran = select(found[0], "n_run")
     tables = []
     for data in sorted(set(run["data"])):
-        keys = [(data, m) for m in run["method"].cat.categories if found[0]["n_run"][data, m]]
+        keys = [(data, m) for m in run["method"].cat.categories if (data, m) in ran]
         rows = [[method, *(text[data, method] for text in texts)] for data, method in keys]
         bold = {
             (i, j)
             for i, key in enumerate(keys)
-            for j, summary in enumerate(found, start=1)
-            if summary["best"][key]
+            for j, best_keys in enumerate(best, start=1)
+            if key in best_keys
         }
         tables.append(Table(data, ["method", *(metric.title for metric in metrics)], rows, bold))
     return tables
@@ -169,12 +177,13 @@ def overview(run: pd.DataFrame, study: Study) -> Table:
     return Table(f"{protocol}, preset {preset}", headers, rows, bold, n_left=2)
 
 
-def _sum_costs(run: pd.DataFrame, study: Study) -> pd.Series:
+def _sum_costs(run: pd.DataFrame, study: Study) -> dict[str, float]:
     """Sum the mean cost of a task over the sets, for methods that finished every split."""
     if not study.costs:
-        return pd.Series(dtype=float)
+        return {}
     found = summarise(run, study.metrics[study.costs[0]])
-    return found["mean"].where(found["complete"]).unstack("method").sum(skipna=False)
+    means = pd.DataFrame(found["mean"].where(found["complete"]).unstack("method"))
+    return {str(method): column.sum(skipna=False) for method, column in means.items()}
 
 
 def _figure(value: float | None) -> str:

@@ -37,9 +37,10 @@ def variant_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
         bold |= {(len(rows), j + 1) for j in np.flatnonzero(clear & (here["error"] > 0))}
         cells = [_format(*pair, metric) for pair in zip(here["mean"], here["error"], strict=True)]
         # Over all sets or not at all: means over different sets cannot be compared.
-        mean = _format(here["mean"].mean(skipna=False), np.nan, metric) if metric.unit_free else ""
+        mean = float(here["mean"].to_numpy().mean())
+        over_sets = _format(mean, np.nan, metric) if metric.unit_free else ""
         times = ["-" if np.isnan(ratio[method]) else f"{ratio[method]:.2g}" for ratio in ratios]
-        rows.append([known[method].title, *cells, mean, *times])
+        rows.append([known[method].title, *cells, over_sets, *times])
     title = f"{metric.title} of variants, {protocol}, preset {preset}"
     headers = ["variant", *sets, "mean", *(cost.title for cost in costs)]
     return Table(title, headers, rows, bold)
@@ -60,8 +61,8 @@ def explain(protocol: Protocol, reference: str) -> str:
 def _compare_costs(run: pd.DataFrame, cost: Metric, reference: str) -> pd.Series:
     """Return the geometric mean over the common sets of the ratio of mean costs, by method."""
     means = summarise(run, cost)["mean"].unstack("method")
-    logs = np.log(means.where(means > 0))
-    return np.exp(logs.sub(logs[reference], axis="index").mean())
+    logs = pd.DataFrame(np.log(means.where(means > 0)))
+    return pd.Series(np.exp(logs.sub(logs[reference], axis="index").mean()))
 
 
 def _format(mean: float, error: float, metric: Metric) -> str:

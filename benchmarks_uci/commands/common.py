@@ -45,19 +45,16 @@ class AllNames(list):
     """Every existing name, because the user gave `all`."""
 
 
-class Count(click.IntRange):
+class Count(click.ParamType):
     """A number from 1, or `all`, which is None."""
 
     name = "count"
-
-    def __init__(self):
-        super().__init__(min=1)
 
     def get_metavar(self, param, ctx=None):
         return "N|all"
 
     def convert(self, value, param, ctx):
-        return None if value == "all" else super().convert(value, param, ctx)
+        return None if value == "all" else click.IntRange(1).convert(value, param, ctx)
 
 
 def explain_unknown(kind: str, name: str, existing: list[str]) -> str:

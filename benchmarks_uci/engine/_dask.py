@@ -12,7 +12,7 @@ class Backend(DaskDistributedBackend):
 
     def submit(self, func, callback=None):
         def report(future):
-            if error := future.exception():
+            if callback is not None and (error := future.exception()):
                 callback(error)
 
         future = super().submit(func, callback)

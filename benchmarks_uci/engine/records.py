@@ -95,9 +95,9 @@ def _read_table(path: Path, study: Study) -> list[dict]:
 
 
 def _read_file(path: Path, folder: Path, study: Study) -> dict:
-    *names, _ = path.relative_to(folder).parts
+    protocol, preset, data, method, _ = path.relative_to(folder).parts
     try:
-        return read_record(path, Task(*names, int(path.stem)), study)
+        return read_record(path, Task(protocol, preset, data, method, int(path.stem)), study)
     except (ValueError, OSError) as error:
         raise ResultsError(
             f"{path} is not a result: {error}. Delete it, and the next run does the task again."

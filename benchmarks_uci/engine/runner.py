@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
@@ -27,7 +28,7 @@ def run(
     engine: str = "processes",
     scheduler: str | None = None,
     run_task: Callable[[Study, Task, DataSet], dict] = execute.run_task,
-) -> Iterator[dict]:
+) -> Generator[dict, None, None]:
     """Run tasks, and yield each record as soon as it is in the store.
 
     Only this process writes, so workers elsewhere need not share its disk. Tasks whose process
@@ -94,8 +95,8 @@ def _call(run_task, study, task, dataset):
         return run_task(study, task, *dataset)
 
 
-def _parallel(calls, n_jobs=None) -> Iterator[dict]:
-    """Yield the records as they are ready."""
+def _parallel(calls, n_jobs=None) -> Any:
+    """Return an iterator of the records, which yields each as it is ready."""
     # No task waits in a queue: when a process dies, only the running tasks are in doubt.
     options = {"batch_size": 1, "pre_dispatch": "n_jobs"}
     return Parallel(n_jobs, return_as="generator_unordered", **options)(calls)

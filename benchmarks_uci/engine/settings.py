@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -29,7 +30,7 @@ def settings_id(settings: dict) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _as_json(value):
+def _as_json(value) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, str | bool | int | float):

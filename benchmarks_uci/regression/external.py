@@ -5,6 +5,9 @@ Like the estimators of `sk_deltauq` they have `predict(X, return_std=True)` and 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from typing import Any
+
 import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -20,8 +23,11 @@ from sklearn.preprocessing import StandardScaler
 from sk_deltauq import NormalMixture
 
 
-class _Normal(RegressorMixin, BaseEstimator):
+class _Normal(ABC, RegressorMixin, BaseEstimator):
     """One normal distribution per row; a subclass has its `_mean_and_std`."""
+
+    @abstractmethod
+    def _mean_and_std(self, X) -> tuple[Any, Any]: ...
 
     def predict(self, X, return_std=False):
         mean, std = self._mean_and_std(X)
@@ -65,7 +71,8 @@ class ConstantNoise(_Normal):
         folds = KFold(n_splits=5, shuffle=True, random_state=self.random_state)
         errors = y - cross_val_predict(self.estimator, X, y, cv=folds)
         self.noise_std_ = np.sqrt(np.mean(errors**2))
-        self.estimator_ = clone(self.estimator).fit(X, y)
+        model: Any = clone(self.estimator)
+        self.estimator_ = model.fit(X, y)
         return self
 
     def _mean_and_std(self, X):
@@ -178,7 +185,7 @@ class GaussianProcess(_Normal):
         self.random_state = random_state
 
     def fit(self, X, y):
-        length_scales = np.full(X.shape[1], 3.0)
+        length_scales: Any = np.full(X.shape[1], 3.0)
         kernel = ConstantKernel() * RBF(length_scales, (1e-2, 1e4)) + WhiteKernel(
             0.1, noise_level_bounds=(1e-8, 10)
         )
@@ -189,7 +196,8 @@ class GaussianProcess(_Normal):
 
     def _mean_and_std(self, X):
         # The kernel includes the white noise, so the std describes a new observation.
-        return self.gp_.predict(self.scaler_.transform(X), return_std=True)
+        mean, std, *_ = self.gp_.predict(self.scaler_.transform(X), return_std=True)
+        return mean, std
 
 
 class NGBoost(_Normal):
@@ -231,7 +239,8 @@ class NGBoost(_Normal):
             X, y, test_size=self.validation_fraction, random_state=self.random_state
         )
         # By default its trees draw from NumPy's global generator.
-        tree = clone(default_tree_learner).set_params(random_state=self.random_state)
+        tree: Any = clone(default_tree_learner)
+        tree.set_params(random_state=self.random_state)
         self.ngb_ = NGBRegressor(
             Base=tree,
             n_estimators=self.n_estimators,
@@ -241,7 +250,7 @@ class NGBoost(_Normal):
         )
         self.ngb_.fit(X, y, X_held, y_held, early_stopping_rounds=self.early_stopping_rounds)
         # By default NGBoost also predicts with the steps after the best one.
-        self.n_steps_ = self.ngb_.best_val_loss_itr + 1
+        self.n_steps_ = int(self.ngb_.best_val_loss_itr or 0) + 1
         return self
 
     def _mean_and_std(self, X):

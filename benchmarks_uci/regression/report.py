@@ -30,7 +30,8 @@ def write_sections(run: pd.DataFrame, protocol: str) -> list[str]:
     if protocol in ("random80", "hl90") and len(verdicts):
         parts += ["### Baselines beside their published figures"]
         parts += [_bullets(count_fair(verdicts)), baseline_table(verdicts).render("markdown")]
-        parts += [_bullets(explain_exceptions(verdicts))] if not verdicts["fair"].all() else []
+        exceptions = explain_exceptions(verdicts)
+        parts += [_bullets(exceptions)] if exceptions else []
     return parts
 
 
@@ -59,15 +60,14 @@ def literature_table(run: pd.DataFrame, protocol: str) -> Table:
 
 def count_lower(run: pd.DataFrame, protocol: str) -> list[str]:
     """For each of ours and each published column, say on how many sets ours is lower."""
-    ours, theirs, lines = _select_complete(summarise(run, METRICS["nll"])), [], []
-    theirs = _read_literature(protocol)
+    ours, lines = _select_complete(summarise(run, METRICS["nll"])), []
+    theirs = _read_literature(protocol).reindex(ours.index)
     for method in [name for name in OURS if name in ours]:
         for title, column in theirs.items():
-            lower = (ours[method] < column.reindex(ours.index))[
-                ours[method].notna() & column.reindex(ours.index).notna()
-            ]
+            pairs = pd.DataFrame({"ours": ours[method], "theirs": column}).dropna()
+            lower = pairs["ours"] < pairs["theirs"]
             line = f"{method}: lower NLL than {title} on {lower.sum()} of {len(lower)} sets"
-            higher = ", ".join(lower.index[~lower])
+            higher = ", ".join(str(data) for data, is_lower in lower.items() if not is_lower)
             lines.append(f"{line}; not on {higher}." if higher else f"{line}.")
     return lines
 
@@ -104,7 +104,7 @@ def judge_baselines(run: pd.DataFrame) -> pd.DataFrame:
             ours = texts.get((data, method), "-")
             rows.append((method, data, listed, ours, fair, as_good, shortfall))
     columns = ["method", "data", "published", "ours", "fair", "as_good", "shortfall"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=pd.Index(columns))
 
 
 def baseline_table(verdicts: pd.DataFrame) -> Table:
@@ -145,7 +145,7 @@ def explain_exceptions(verdicts: pd.DataFrame, path: Path = EXPLANATIONS) -> lis
 
 def _select_complete(found: pd.DataFrame) -> pd.DataFrame:
     """Return means by data and method; missing unless complete."""
-    return found["mean"].where(found["complete"]).unstack("method")
+    return pd.DataFrame(found["mean"].where(found["complete"]).unstack("method"))
 
 
 def _read_literature(protocol: str) -> pd.DataFrame:

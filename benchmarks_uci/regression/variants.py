@@ -22,14 +22,14 @@ class Naive(DeltaUQRegressor):
 
     def fit(self, X, y, sample_weight=None):
         super().fit(X, y, sample_weight)
-        self.net_.module_.set_anchors(torch.zeros(1, self.n_features_in_))
+        self.net_.module_.set_anchors(torch.zeros(1, np.shape(X)[1]))
         return self
 
 
 class MeanOnly(DeltaUQRegressor):
     """The mean over the anchors, with the noise as the only uncertainty (the paper's "mu")."""
 
-    def predict(self, X, return_std=False):
+    def predict(self, X, return_std=False):  # pyright: ignore[reportIncompatibleMethodOverride]
         mean = super().predict(X)
         return (mean, self.predict_uncertainty(X)["aleatoric"]) if return_std else mean
 
