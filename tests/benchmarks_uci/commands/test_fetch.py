@@ -12,7 +12,7 @@ def invoke(*args):
     return CliRunner().invoke(fetch, [str(arg) for arg in args])
 
 
-def test_table_of_what_is_there():
+def test_table_of_available_sets():
     result = invoke("--data", "wine,boston", "--data-dir", embedded.FOLDER)
     assert result.exit_code == 0, result.output
     headers, _, *rows = result.stdout.splitlines()
@@ -31,7 +31,7 @@ def test_a_missing_set_does_not_stop_the_others():
     assert [row.split()[0] for row in result.stderr.splitlines()[-2:]] == ["yacht:", "naval:"]
 
 
-def test_other_data_than_expected_weigh_more_than_missing_data(tmp_path):
+def test_wrong_data_are_more_serious_than_missing_data(tmp_path):
     lines = (embedded.FOLDER / "wine.csv.gz").read_bytes()
     (tmp_path / "wine.csv.gz").write_bytes(lines[: len(lines) // 2])
     result = invoke("--data", "yacht,wine,naval", "--data-dir", tmp_path)
@@ -80,7 +80,7 @@ def test_sources_from_options_and_variables(monkeypatch, args, variables, expect
         (("--timeout", "nan"), ["--timeout", "nan"]),
     ],
 )
-def test_mistakes_are_told(args, texts):
+def test_mistakes_are_explained(args, texts):
     result = invoke(*args)
     assert result.exit_code == 2
     message = " ".join(result.stderr.split())
