@@ -38,13 +38,18 @@ def source_options(command):
     @click.option(
         "--timeout",
         type=click.IntRange(1, 3600),
-        default=int(Sources.timeout),
-        show_default=True,
-        help="Seconds to wait for a silent server.",
+        hidden=True,
+        help="No effect: openml has no time limit. Kept so that old commands run.",
     )
     @functools.wraps(command)
     def with_sources(*args, data_dir, cache_dir, offline, timeout, **kwargs):
-        return command(*args, sources=Sources(data_dir, cache_dir, offline, timeout), **kwargs)
+        if timeout is not None:
+            click.echo(
+                "--timeout has no effect any more: openml waits without a limit. Use --offline, or "
+                "--data-dir, if the server does not answer.",
+                err=True,
+            )
+        return command(*args, sources=Sources(data_dir, cache_dir, offline), **kwargs)
 
     return with_sources
 

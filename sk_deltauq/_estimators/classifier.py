@@ -41,6 +41,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
 
     class_weight: Any
     classes_: np.ndarray
+    net_: Any  # a `StackedNet`
     _trained_: TrainedNet
 
     @abstractmethod

@@ -299,6 +299,7 @@ class NetworkRegressor(BaseRegressor):
     """A regressor whose networks predict normal densities; a subclass names the method."""
 
     std_factor_: float | np.ndarray
+    net_: Any  # a `StackedNet`
     _trained_: TrainedNet
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

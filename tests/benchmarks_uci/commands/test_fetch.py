@@ -46,9 +46,9 @@ def test_wrong_data_are_more_serious_than_missing_data(tmp_path):
     [
         ((), {}, Sources()),
         (
-            ("--cache-dir", "cache", "--offline", "--timeout", 3),
+            ("--cache-dir", "cache", "--offline"),
             {},
-            Sources(cache_dir=Path("cache"), offline=True, timeout=3),
+            Sources(cache_dir=Path("cache"), offline=True),
         ),
         (
             (),
@@ -69,6 +69,12 @@ def test_sources_from_options_and_variables(monkeypatch, args, variables, expect
     monkeypatch.setattr(datasets, "load", load)
     assert invoke(*args).exit_code == 3
     assert asked == dict.fromkeys(datasets.NAMES, expected)
+
+
+def test_the_old_option_timeout_is_accepted_with_a_note():
+    result = invoke("--data", "wine", "--data-dir", embedded.FOLDER, "--timeout", 5)
+    assert result.exit_code == 0
+    assert "--timeout has no effect any more" in result.stderr
 
 
 @pytest.mark.parametrize(

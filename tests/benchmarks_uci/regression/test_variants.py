@@ -74,8 +74,12 @@ def _first_layer(module, d):
     """Weights of rows, weights of anchors, and biases, from the outputs of the layer."""
     zero, one = torch.zeros(1, d, d), torch.eye(d).unsqueeze(0)
     with torch.no_grad():
-        bias = module.first(zero, zero)[0]
-        return module.first(one, zero)[0] - bias, module.first(zero, one)[0] - bias, bias[:, 0]
+        bias = module.core.first(zero, zero)[0]
+        return (
+            module.core.first(one, zero)[0] - bias,
+            module.core.first(zero, one)[0] - bias,
+            bias[:, 0],
+        )
 
 
 @pytest.mark.parametrize("sizes", [(8,), (8, 4)])
