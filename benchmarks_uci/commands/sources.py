@@ -45,8 +45,8 @@ def source_options(command):
     def with_sources(*args, data_dir, cache_dir, offline, timeout, **kwargs):
         if timeout is not None:
             click.echo(
-                "--timeout has no effect any more: openml waits without a limit. Use --offline, or "
-                "--data-dir, if the server does not answer.",
+                "--timeout has no effect any more: openml waits without a limit. Use --offline "
+                "or --data-dir if the server does not answer.",
                 err=True,
             )
         return command(*args, sources=Sources(data_dir, cache_dir, offline), **kwargs)

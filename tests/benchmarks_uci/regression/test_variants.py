@@ -64,8 +64,8 @@ def test_concatenated_network_can_be_the_factorised_one(fitted):
         linear.weight.copy_(torch.cat([V + W, W], dim=1))
         linear.bias.copy_(bias)
         expected = ours(x, c)[0]
-        last.weight.copy_(ours.rest[0].weight[0])
-        last.bias.copy_(ours.rest[0].bias[0].flatten())
+        last.weight.copy_(ours.core.rest[0].weight[0])
+        last.bias.copy_(ours.core.rest[0].bias[0].flatten())
         found = theirs(torch.cat([c[0], x[0] - c[0]]).T).T
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
