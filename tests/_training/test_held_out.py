@@ -2,8 +2,16 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._training.held_out import HeldOutMonitor, HoldOut, TrainingLossMonitor
+from sk_deltauq._networks.heads import GaussianHead
+from sk_deltauq._training.held_out import (
+    HeldOutMonitor,
+    HoldOut,
+    TrainingLossMonitor,
+    calibrate_std,
+    make_monitor,
+)
 from sk_deltauq._training.rows import TrainingRows
+from tests._helpers import make_settings
 
 
 class History(dict):
@@ -122,6 +130,7 @@ def test_held_out_rows_count_by_their_weights():
     monitor(net)
     assert monitor.best_scores == [2.0]
     assert net.history["valid_loss"] == -2.0
+    assert net.history["valid_loss_best"] is True
 
 
 def test_all_members_are_asked_about_the_rows_of_each():
@@ -149,3 +158,295 @@ def test_training_loss_monitor_stops_after_patience_epochs_without_a_gain_of_tol
         net.history.record("train_loss", loss)
         stops.append(monitor(net))
     assert stops == [False, False, False, True, False]
+
+
+# The tests below use two members with rows, weights and targets of their own.
+
+
+class TableNet:
+    """Raw outputs `(member, output, component)` that are linear in the one feature."""
+
+    def __init__(self, head, n_members, n_components, seed=0):
+        rng = np.random.default_rng(seed)
+        shape = (n_members, head.n_network_outputs, n_components, 1)
+        self.a, self.b = (torch.from_numpy(rng.normal(size=shape)).float() for _ in range(2))
+        self.criterion_, self.n_members, self.width = head, n_members, 1
+        self.n_components = n_members * n_components
+        self.limits = []
+        self.module_ = self.core = self
+
+    def eval(self):
+        return self
+
+    def components(self, x, limit):
+        assert x.shape[:2] == (self.n_members, 1), "(member, feature, sample)"
+        self.limits.append(limit)
+        return (self.a * x[:, :, None] + self.b)[:, :, :limit]
+
+
+def different_rows(n_members, n_targets=1):
+    rng = np.random.default_rng(1)
+    n, size = 30, 6
+    return TrainingRows(
+        x=torch.from_numpy(rng.normal(size=(n, 1))).float(),
+        y=torch.from_numpy(rng.normal(size=(n, n_targets))).float(),
+        weights=torch.from_numpy(rng.uniform(0.2, 2, size=n)).float(),
+        train=torch.arange(n - size).expand(n_members, -1),
+        held_out=torch.from_numpy(rng.permutation(n)[: size * n_members].reshape(n_members, -1)),
+        generators=[],
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_train", "n_held_out", "expected"),
+    [
+        (10, 5, 8),  # never more than eight
+        (10, 256, 8),
+        (10, 257, 7),  # 2048 evaluations of the network
+        (10, 683, 2),
+        (10, 5000, 2),  # never fewer than two
+        (20_480, 1024, 4),  # a fifth of the training rows
+        (20_475, 1024, 3),
+    ],
+)
+def test_the_score_averages_over_as_many_components_as_it_can_afford(
+    n_train, n_held_out, expected
+):
+    rows = TrainingRows(
+        x=torch.zeros(1, 1),
+        y=torch.zeros(1, 1),
+        weights=torch.ones(1),
+        train=torch.zeros((1, n_train), dtype=torch.int64),
+        held_out=torch.zeros((1, n_held_out), dtype=torch.int64),
+        generators=[],
+    )
+    head = GaussianHead(1, noise=None, nll_beta=0, n_members=1)
+    net = TableNet(head, n_members=1, n_components=20)
+    hold_out = HoldOut(rows)
+    hold_out.score(net)
+    assert set(net.limits) == {expected}
+    hold_out.ask_all_members(net, lambda member, raw, y: torch.zeros(y.shape[-1:]))
+    assert net.limits[-1] is None, "calibration asks all components"
+
+
+def test_the_score_is_the_weighted_mean_over_the_rows_of_the_member():
+    rows = different_rows(2)
+    head = GaussianHead(1, noise=None, nll_beta=0, n_members=2)
+    net = TableNet(head, n_members=2, n_components=3)
+    scores = HoldOut(rows).score(net)
+    assert scores.dtype == np.float64
+    for member, held_out in enumerate(rows.held_out):
+        total = norm = 0.0
+        for i in held_out:
+            mean = float((net.a[member] * rows.x[i] + net.b[member]).mean())
+            total -= float(rows.weights[i]) * (float(rows.y[i]) - mean) ** 2
+            norm += float(rows.weights[i])
+        assert scores[member] == pytest.approx(total / norm, rel=1e-5)
+
+
+def test_the_rows_of_dropped_members_are_not_asked_about():
+    rows = different_rows(4)
+    head = GaussianHead(1, noise=None, nll_beta=0, n_members=4)
+    hold_out, net = HoldOut(rows), TableNet(head, n_members=4, n_components=3)
+    scores = hold_out.score(net)
+    hold_out.keep_members(slice(1, None, 2))
+    net.a, net.b, net.n_members, net.n_components = net.a[1::2], net.b[1::2], 2, 6
+    np.testing.assert_allclose(hold_out.score(net), scores[1::2], rtol=1e-6)
+    x, weights = hold_out.ask_all_members(net, lambda member, raw, y: y[0])
+    expected = rows.held_out[1::2].flatten()
+    torch.testing.assert_close(x, rows.y[expected, 0].double())
+    torch.testing.assert_close(weights, rows.weights[expected].double())
+
+
+def test_the_weights_that_training_starts_from_are_the_best_so_far():
+    net = ScriptedNet([[1.0, 1.0], [0.5, 3.0], [0.9, 0.0]])
+    monitor = held_out_monitor(2)
+    net.next_epoch()
+    net.weights[:] = 7
+    monitor.start_from(net)
+    assert monitor.best_scores.tolist() == [1.0, 1.0]
+    for _ in range(2):
+        net.next_epoch()
+        stopped = monitor(net)
+    assert not stopped, "member 1 has gone one epoch without progress"
+    monitor.restore(net)
+    assert net.weights.ravel().tolist() == [7, 1]
+    assert monitor.best_scores.tolist() == [1.0, 3.0]
+    assert len(monitor.scores) == 2, "the score before the first epoch is not one of an epoch"
+
+
+def test_a_gain_of_exactly_tol_is_no_progress_and_an_equal_score_keeps_the_older_weights():
+    *_, last = run([[0.0], [0.5], [1.0], [1.0], [9.0]], tol=0.5)
+    assert last == 2, "two gains of 0.5 each; the second one ends the patience"
+    net, _, last = run([[0.0], [1.0], [1.0], [1.0], [9.0]], tol=0.5)
+    assert (last, net.weights.item()) == (3, 1)
+
+
+def test_progress_resets_the_patience():
+    *_, last = run([[0.0], [0.0], [1.0], [1.0], [2.0], [2.0], [2.0], [9.0]], patience=2)
+    assert last == 6
+
+
+def test_the_head_goes_back_with_the_network():
+    net = ScriptedNet([[0.0, 0.0], [5.0, -1.0], [1.0, -2.0]])
+    scale = torch.nn.Parameter(torch.zeros(2, 1))
+    net.parameters = lambda: [scale]
+    monitor = held_out_monitor(2, patience=5)
+    for _ in range(3):
+        net.next_epoch()
+        scale.data[:] = 10 + net.epoch
+        monitor(net)
+    monitor.restore(net)
+    assert scale.ravel().tolist() == [11, 10]
+    assert net.weights.ravel().tolist() == [1, 0]
+
+
+def test_the_recorded_loss_is_minus_the_mean_over_the_members():
+    net, monitor, _ = run([[1.0, 4.0]])
+    assert net.history["valid_loss"] == -2.5
+    summary = monitor.summarise()
+    assert summary["validation_scores_"].tolist() == [[1.0, 4.0]]
+    assert summary["best_validation_score_"].tolist() == [1.0, 4.0]
+    monitor.keep_members(slice(1, None, 2))
+    assert monitor.summarise()["validation_scores_"].tolist() == [4.0]
+    assert monitor.summarise()["best_validation_score_"] == 4.0
+
+
+def test_the_training_loss_must_fall_by_more_than_tol_below_the_best():
+    monitor = TrainingLossMonitor(patience=2, tol=0.5)
+    net = ScriptedNet([[0.0]])
+    monitor.start_from(net)
+    stops = []
+    for loss in [2.0, 1.5, 0.75, 3.0, 0.5]:
+        net.history.record("train_loss", loss)
+        stops.append(monitor(net))
+    # 1.5 is a fall of exactly tol, 0.75 falls by more, 3.0 and 0.5 do not.
+    assert stops == [False, False, False, False, True]
+    weights = net.weights.clone()
+    monitor.restore(net)
+    assert torch.equal(net.weights, weights)
+    nothing = {"validation_scores_": None, "best_validation_score_": None}
+    assert monitor.summarise() == nothing
+
+
+def test_the_best_training_loss_falls_by_small_steps_too():
+    monitor = TrainingLossMonitor(patience=3, tol=0.5)
+    net = ScriptedNet([[0.0]])
+    for loss in [1.0, 0.7]:
+        net.history.record("train_loss", loss)
+        monitor(net)
+    net.history.record("train_loss", 0.3)  # 0.7 below the first loss, 0.4 below the best
+    assert not monitor(net)
+    net.history.record("train_loss", 0.3)
+    assert monitor(net)
+
+
+@pytest.mark.parametrize("hold_out", [False, True])
+def test_the_monitor_takes_patience_and_tol_from_the_settings(hold_out):
+    settings = make_settings(n_iter_no_change=3, tol=0.2)
+    rows = rows_of(2)
+    if not hold_out:
+        rows = TrainingRows(
+            rows.x, rows.y, rows.weights, rows.train, torch.empty((2, 0), dtype=torch.int64), []
+        )
+    found, monitor = make_monitor(rows, settings)
+    assert (found is not None) == hold_out
+    net = ScriptedNet([[0.0] * 2, [1.0] * 2, [1.1] * 2, [1.2] * 2, [1.19] * 2, [2.0] * 2])
+    n_epochs = 0
+    for scores in net.scores:
+        net.next_epoch()
+        net.history.record("train_loss", -scores[0])
+        n_epochs += 1
+        if monitor(net):
+            break
+    assert n_epochs == 5
+    assert isinstance(monitor, HeldOutMonitor if hold_out else TrainingLossMonitor)
+
+
+def factor_by_hand(net, rows, ddof):
+    """Row by row, in float64: the factor of each target."""
+    head, n_members = net.criterion_, net.n_members
+    n_targets = rows.y.shape[1]
+    squared, spreads, total_weight = np.zeros(n_targets), np.zeros(n_targets), 0.0
+    for member, held_out in enumerate(rows.held_out):
+        for i in held_out:
+            raw = (net.a * rows.x[i] + net.b)[..., 0].double().numpy()
+            means = raw[:, :n_targets]  # (member, target, component)
+            if head.noise == "heteroscedastic":
+                noise = np.log1p(np.exp(raw[:, n_targets:])) + 1e-7
+            else:
+                noise = np.log1p(np.exp(head.raw_noise.detach().double().numpy())) + 1e-7
+                noise = np.broadcast_to(noise, means.shape)
+            for target in range(n_targets):
+                of_all = means[:, target].ravel()
+                variance = np.sum((of_all - of_all.mean()) ** 2)
+                variance /= max(len(of_all) - ddof, 1)
+                total = noise[:, target].mean() + variance
+                of_members = [means[m, target].mean() for m in range(n_members)]
+                error = (float(rows.y[i, target]) - of_members[member]) ** 2
+                others = [of_members[m] for m in range(n_members) if m != member]
+                spread = np.var(others, ddof=1) if len(others) > 1 else 0.0
+                squared[target] += float(rows.weights[i]) * error / total
+                spreads[target] += float(rows.weights[i]) * spread / total
+            total_weight += float(rows.weights[i])
+    squared, spreads = squared / total_weight, spreads / total_weight
+    lower = squared / n_members
+    of_mean = np.maximum(squared - (n_members - 1) / n_members * spreads, lower)
+    return np.sqrt((total_weight * of_mean + 100) / (total_weight + 100))
+
+
+def calibrate(net, hold_out, n_targets, *, ddof=1, enabled=True, default=1.0):
+    return calibrate_std(
+        net,
+        hold_out,
+        enabled=enabled,
+        ddof=ddof,
+        default=np.full(n_targets, default),
+        y_scale=np.arange(1.0, n_targets + 1) * 10,
+    )
+
+
+@pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic"])
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize(
+    ("n_members", "n_components", "n_targets"), [(1, 1, 1), (1, 3, 2), (2, 2, 1), (4, 2, 2)]
+)
+def test_the_factor_is_the_definition_row_by_row(noise, ddof, n_members, n_components, n_targets):
+    rows = different_rows(n_members, n_targets)
+    head = GaussianHead(n_targets, noise=noise, nll_beta=0, n_members=n_members)
+    if noise == "homoscedastic":
+        head.raw_noise.data = torch.linspace(-1, 1, n_members * n_targets).view(-1, n_targets, 1)
+    net = TableNet(head, n_members, n_components)
+    found = calibrate(net, HoldOut(rows), n_targets, ddof=ddof)
+    expected = factor_by_hand(net, rows, ddof)
+    np.testing.assert_allclose(found["std_factor_"], expected, rtol=1e-5)
+    assert abs(expected - 1).max() > 0.001, "a factor of one shows nothing"
+    assert isinstance(found["std_factor_"], float if n_targets == 1 else np.ndarray)
+    if noise == "heteroscedastic":
+        assert found.keys() == {"std_factor_"}
+    else:
+        noise_std = np.sqrt(np.log1p(np.exp(head.raw_noise.detach().numpy())).mean(0)[:, 0])
+        unit = np.arange(1, n_targets + 1) * 10
+        np.testing.assert_allclose(found["noise_std_"], noise_std * expected * unit, rtol=1e-5)
+
+
+def test_the_error_of_the_mean_is_at_least_that_of_independent_errors():
+    """Two members agree with the targets almost, and the others are far apart."""
+    rows = different_rows(3)
+    head = GaussianHead(1, noise="homoscedastic", nll_beta=0, n_members=3)
+    net = TableNet(head, 3, 1)
+    net.b[:, 0, 0, 0] = torch.tensor([-20.0, 0.0, 20.0])
+    expected = factor_by_hand(net, rows, 1)
+    assert calibrate(net, HoldOut(rows), 1)["std_factor_"] == pytest.approx(expected[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_without_an_estimate_the_factor_is_the_default(n_targets):
+    rows = different_rows(1, n_targets)
+    head = GaussianHead(n_targets, noise="homoscedastic", nll_beta=0, n_members=1)
+    net = TableNet(head, 1, 1)
+    for hold_out, enabled in [(None, True), (HoldOut(rows), False), (None, False)]:
+        found = calibrate(net, hold_out, n_targets, enabled=enabled, default=1.5)
+        np.testing.assert_array_equal(found["std_factor_"], np.squeeze([1.5] * n_targets))
+        noise_std = np.sqrt(np.log(2)) * 1.5 * np.arange(1, n_targets + 1) * 10
+        np.testing.assert_allclose(found["noise_std_"], np.squeeze(noise_std), rtol=1e-6)
