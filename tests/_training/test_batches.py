@@ -204,6 +204,16 @@ def test_the_automatic_batch_size_is_a_power_of_two_near_the_root(n_rows, expect
     assert resolve_batch_size("auto", n_rows) == expected
 
 
+def test_numbers_of_one_member_are_not_used_for_another():
+    """A list of places or generators of the wrong length is an error, not a shorter result."""
+    with pytest.raises(ValueError, match="zip"):
+        make_rows().pick([torch.tensor([0])])
+    rows = make_rows()
+    rows.generators.pop()
+    with pytest.raises(ValueError, match="zip"):
+        rows.draw_weighted_places()
+
+
 def make_data(n=40, n_classes=None, weights=None):
     x = torch.arange(2.0 * n).reshape(n, 2)
     labels = None if n_classes is None else np.arange(n) % n_classes

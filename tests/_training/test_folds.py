@@ -11,6 +11,8 @@ from sk_deltauq._training.rows import assign_folds, count_folds
         (20, 1, 0.1, 4),
         (100, 1, 0.1, 5),  # twenty rows in a fold
         (180, 1, 0.1, 9),
+        (95, 1, 0.1, 4),
+        (110, 1, 0.1, 5),
         (200, 1, 0.1, 10),
         (10_000, 1, 0.1, 10),
         (10_000, 1, 0.25, 4),
@@ -79,3 +81,31 @@ def test_folds_are_stratified_and_every_member_trains_on_every_class():
             counts = np.bincount(labels[outside], minlength=4)
             np.testing.assert_allclose(counts, [12, 6, 1.6, 0], atol=1)
             assert counts[3] == 0
+
+
+def test_the_only_row_of_a_class_is_never_held_out():
+    """Also if the class is neither the first nor the last one."""
+    labels = np.repeat([0, 1, 2], [50, 1, 49])
+    _, held_out = assign_folds(np.random.default_rng(0), 100, 7, 7, labels)
+    assert 50 not in held_out
+
+
+@pytest.mark.parametrize("n_classes", [None, 3])
+def test_rows_are_assigned_in_turn_in_their_random_order(n_classes):
+    """The same shuffle, sorted with Python's stable sort, without the first row of each class."""
+    labels = None if n_classes is None else np.arange(200) // 67 % n_classes
+    order = np.random.default_rng(4).permutation(200).tolist()
+    if labels is not None:
+        order.sort(key=lambda row: labels[row])
+        kept, seen = [], set()
+        for row in order:
+            if labels[row] in seen:
+                kept.append(row)
+            seen.add(labels[row])
+        order = kept
+    train, held_out = assign_folds(np.random.default_rng(4), 200, 6, 4, labels)
+    size = len(order) // 6
+    for member in range(4):
+        expected = [row for place, row in enumerate(order) if place % 6 == member][:size]
+        assert held_out[member].tolist() == sorted(expected)
+        assert train[member].tolist() == sorted(set(range(200)) - set(expected))

@@ -1,0 +1,481 @@
+"""The training loop of one net, against a plain PyTorch loop and step by step."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import Callback, EarlyStopping, LRScheduler
+
+from sk_deltauq._host import one_thread
+from sk_deltauq._networks.heads import GaussianHead
+from sk_deltauq._networks.mlp import MLP, PlainNetwork
+from sk_deltauq._training.net import (
+    StackedNet,
+    WeightAverage,
+    inverse_scaling,
+    make_net,
+    update_net,
+)
+from sk_deltauq._training.rows import TrainingRows
+from tests._helpers import make_settings, make_spec, member_weights
+
+SIZES = [16, 12]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    with one_thread():  # as in a fit: the products are small
+        yield
+
+
+def make_parts(n_members=2, embedding="periodic"):
+    network = PlainNetwork(MLP(make_spec(2, 1, list(range(n_members)), embedding=embedding)))
+    return network, GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=n_members)
+
+
+def make_rows(n_members=2):
+    empty = torch.empty((n_members, 0), dtype=torch.int64)
+    x = torch.zeros(28, 2)
+    return TrainingRows(x, x[:, :1], x[:, 0], torch.zeros(n_members, 28), empty, [])
+
+
+def make_batches(n_members=2):
+    rng = np.random.default_rng(0)
+    batches = []
+    for size in SIZES:
+        x = torch.from_numpy(rng.normal(size=(n_members, 2, size))).float()
+        weights = torch.from_numpy(rng.uniform(0.5, 1.5, size=(n_members, size))).float()
+        batches.append(((x,), (x[:, :1] * 3 + 1, weights)))
+    return batches
+
+
+def step(network, head, batch):
+    (x,), target = batch
+    outputs = network(x)
+    return head.backpropagate(outputs, target), outputs
+
+
+def train(net, n_epochs=5, n_members=2, **params):
+    batches = make_batches(n_members)
+    return net.train(make_rows(n_members), batches=batches, step=step, n_epochs=n_epochs, **params)
+
+
+def make(n_members=2, batch_size=16, **settings):
+    return make_net(
+        *make_parts(n_members), make_settings(**{"alpha": 0.0, **settings}), batch_size
+    )
+
+
+def all_weights(module_and_head):
+    return [p.detach().clone() for module in module_and_head for p in module.parameters()]
+
+
+def plain_loop(n_epochs, *, alpha=0.0, decay=False):
+    """A loop of a few lines: the parameters and the mean loss per member after each epoch."""
+    network, head = make_parts()
+    named = [*network.named_parameters(), *head.named_parameters()]
+    free = [p for n, p in named if n.endswith(("bias", "noise", "frequencies"))]
+    rest = [p for n, p in named if not n.endswith(("bias", "noise", "frequencies"))]
+    assert len(free) == 5
+    assert len(rest) == 3
+    groups = [{"params": free}, {"params": rest, "weight_decay": alpha / 16}]
+    optimizer = torch.optim.Adam(groups, lr=0.05)
+    weights, losses = [], []
+    for epoch in range(n_epochs):
+        for group in optimizer.param_groups:
+            group["lr"] = 0.05 / math.sqrt(1 + epoch / 50) if decay else 0.05
+        of_batches = []
+        for (x,), target in make_batches():
+            optimizer.zero_grad()
+            loss = head(network(x), target)
+            loss.backward()
+            optimizer.step()
+            of_batches.append(loss.item())
+        weights.append(all_weights([network, head]))
+        losses.append(np.mean(of_batches) / 2)
+    return weights, losses
+
+
+def assert_close(found, expected):
+    for one, two in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+
+
+class Note(Callback):
+    """Keeps what each event of skorch passes on."""
+
+    def __init__(self):
+        self.events = []
+
+    def on_train_begin(self, net, X=None, y=None, **kwargs):
+        self.events.append(("train begins", len(X), y))
+
+    def on_train_end(self, net, X=None, y=None, **kwargs):
+        self.events.append(("train ends", len(X), y))
+
+    def on_epoch_begin(self, net, dataset_train=None, **kwargs):
+        self.events.append(("epoch begins", len(dataset_train)))
+
+    def on_epoch_end(self, net, dataset_train=None, **kwargs):
+        # The batches of this epoch alone are still there.
+        self.events.append(("epoch ends", len(dataset_train), len(net.history[-1, "batches"])))
+        if len(net.history) > 1:
+            assert net.history[-2]["batches"] == []
+
+    def on_batch_end(self, net, batch=None, training=False, loss=None, y_pred=None, **kwargs):
+        assert net.module_.training
+        assert net.criterion_.training
+        self.events.append(("batch ends", tuple(y_pred.shape), training, loss.item()))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 3.0])
+@pytest.mark.parametrize("decay", [False, True])
+@pytest.mark.parametrize("callbacks", [[], [Callback()]])
+def test_training_is_the_plain_loop(alpha, decay, callbacks):
+    net = make(alpha=alpha, net_params={"callbacks": callbacks})
+    assert train(net, 6, decay=decay) is False
+    weights, losses = plain_loop(6, alpha=alpha, decay=decay)
+    assert_close(all_weights([net.module_, net.criterion_]), weights[-1])
+    np.testing.assert_allclose(net.history[:, "train_loss"], losses, rtol=1e-5)
+    lowest = [loss <= min(losses[: i + 1]) for i, loss in enumerate(losses)]
+    assert net.history[:, "train_loss_best"] == lowest
+
+
+def test_a_weight_penalty_changes_the_weights():
+    plain, penalised = (plain_loop(6, alpha=alpha)[0][-1] for alpha in (0.0, 3.0))
+    assert not all(torch.allclose(a, b, rtol=1e-3) for a, b in zip(plain, penalised, strict=True))
+
+
+def test_the_net_ends_with_the_average_of_the_last_weights():
+    net = make()
+    train(net, 5, averaged_epochs=2)
+    weights, _ = plain_loop(5)
+    mean = weights[0]
+    for epoch, latest in enumerate(weights[1:], start=2):
+        share = 1 / min(epoch, 2)
+        mean = [(1 - share) * m + share * w for m, w in zip(mean, latest, strict=True)]
+    assert_close(all_weights([net.module_, net.criterion_]), mean)
+
+
+def test_an_average_over_one_epoch_is_the_last_weights():
+    net = make()
+    train(net, 3, averaged_epochs=1)
+    assert_close(all_weights([net.module_, net.criterion_]), plain_loop(3)[0][-1])
+
+
+def test_a_counter_and_shared_weights_enter_the_average_as_they_should():
+    """A user's module may hold integers, and one tensor under two names."""
+    head = torch.nn.Linear(1, 1)
+    network = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+    network.append(network[0])
+    net = type("Net", (), {"module_": network, "criterion_": head})()
+    average = WeightAverage(net, 3)
+    values = np.random.default_rng(0).normal(size=6)
+    expected = None
+    for i, value in enumerate(values):
+        for tensor in [*network.parameters(), *head.parameters(), network[1].running_mean]:
+            tensor.data.fill_(float(value))
+        network[1].num_batches_tracked.fill_(i)
+        average.update()
+        share = 1 / min(i + 1, 3)
+        expected = value if expected is None else (1 - share) * expected + share * value
+    with average.in_place():
+        for tensor in [*network.parameters(), *head.parameters(), network[1].running_mean]:
+            torch.testing.assert_close(tensor.detach(), torch.full_like(tensor, expected))
+        assert network[1].num_batches_tracked == 5
+    assert (network[0].weight == np.float32(values[-1])).all()
+
+
+def test_the_monitor_sees_the_average_and_ends_training():
+    net, seen = make(), []
+
+    def monitor(of):
+        assert of is net
+        seen.append(all_weights([net.module_, net.criterion_]))
+        return len(seen) == 3
+
+    assert train(net, 10, averaged_epochs=20, monitor=monitor) is True
+    weights, _ = plain_loop(3)
+    assert len(seen) == len(net.history) == 3
+    for epoch in range(3):
+        means = [torch.stack(p).mean(0) for p in zip(*weights[: epoch + 1], strict=True)]
+        assert_close(seen[epoch], means)
+    assert_close(all_weights([net.module_, net.criterion_]), seen[-1])
+
+
+def test_a_monitor_that_does_not_stop_is_asked_after_every_epoch():
+    net, calls = make(), []
+    assert train(net, 4, monitor=lambda net: bool(calls.append(len(net.history)))) is False
+    assert calls == [1, 2, 3, 4]
+
+
+def test_the_progress_bar_moves_by_one_per_epoch():
+    class Bar:
+        n, losses = 0, []
+
+        def update(self, n=1):
+            self.n += n
+
+        def set_postfix(self, loss, refresh):
+            self.losses.append(loss)
+
+    bar, net = Bar(), make()
+    train(net, 3, progress=bar)
+    assert bar.n == 3
+    assert bar.losses == [f"{loss:.4g}" for loss in net.history[:, "train_loss"]]
+
+
+@pytest.mark.parametrize("decay", [False, True])
+def test_training_can_go_on(decay):
+    """Two calls are one call: the optimizer, the step size and the last weights continue."""
+    net, whole = make(alpha=3.0), plain_loop(6, alpha=3.0, decay=decay)
+    train(net, 4, decay=decay)
+    assert {group["lr"] for group in net.optimizer_.param_groups} == {0.05}
+    assert not any("initial_lr" in group for group in net.optimizer_.param_groups)
+    train(net, 2, decay=decay)
+    assert_close(all_weights([net.module_, net.criterion_]), whole[0][-1])
+    np.testing.assert_allclose(net.history[:, "train_loss"], whole[1], rtol=1e-5)
+
+
+def test_a_trained_net_can_be_stored_and_keeps_nothing_of_the_data():
+    net = make()
+    train(net, 2, averaged_epochs=2, decay=True, monitor=lambda net: False)
+    assert not net.module_.training
+    text = pickle.dumps(net)
+    other = pickle.loads(text)
+    for one, two in zip(
+        all_weights([net.module_, net.criterion_]),
+        all_weights([other.module_, other.criterion_]),
+        strict=True,
+    ):
+        assert torch.equal(one, two)
+    left = [net._batches, net._step, net._monitor, net._progress, net._schedule, net._average]
+    assert left == [None] * 6
+    assert net.module is PlainNetwork
+    assert net.criterion is GaussianHead
+
+
+def test_callbacks_get_every_event():
+    note = Note()
+    net = make(net_params={"callbacks": [("note", note)]})
+    (_, note) = net.callbacks_[0]
+    train(net, 2)
+    losses = [event[-1] for event in note.events if event[0] == "batch ends"]
+    batches = [("batch ends", (2, 1, size), True) for size in SIZES]
+    epoch = [("epoch begins", 28), *batches, ("epoch ends", 28, 2)]
+    found = [event[:3] for event in note.events]
+    assert found == [("train begins", 28, None), *epoch, *epoch, ("train ends", 28, None)]
+    means = np.reshape(losses, (2, 2)).mean(axis=1) / 2
+    np.testing.assert_allclose(net.history[:, "train_loss"], means, rtol=1e-6)
+    assert [record["batches"] for record in net.history] == [[], []]
+    assert net.history[:, "epoch"] == [1, 2]
+
+
+@pytest.mark.parametrize("average", [1, 5])
+def test_an_error_leaves_the_optimizer_ready_to_go_on(average):
+    net = make(alpha=3.0)
+
+    def fail(net):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(net, 3, decay=True, averaged_epochs=average, monitor=fail)
+    assert {group["lr"] for group in net.optimizer_.param_groups} == {0.05}
+    assert net._batches is net._monitor is net._average is None
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_is_an_error(loss):
+    net = make(learning_rate_init=0.125)
+
+    def bad_step(network, head, batch):
+        _, outputs = step(network, head, batch)
+        return torch.tensor(loss), outputs
+
+    with pytest.raises(ValueError, match=rf"is {loss} in epoch 1, with learning_rate_init=0.125"):
+        net.train(make_rows(), batches=make_batches(), step=bad_step, n_epochs=3)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_early_stopping_of_skorch_ends_training_after_all_callbacks(first):
+    class Count(Callback):
+        n = 0
+
+        def on_epoch_end(self, net, **kwargs):
+            self.n += 1
+
+    stop = EarlyStopping(monitor="train_loss", patience=2, threshold=1e9, threshold_mode="abs")
+    callbacks = [("stop", stop), ("count", Count())]
+    net = make(net_params={"callbacks": callbacks if first else callbacks[::-1]})
+    assert train(net, 10) is True
+    assert len(net.history) == 3
+    assert dict(net.callbacks_)["count"].n == 3
+
+
+@pytest.mark.parametrize("kept", [slice(1, None, 3), slice(0, 2), slice(2, None)])
+@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.Adafactor])
+def test_kept_members_go_on_as_if_they_had_been_trained_alone(kept, optimizer):
+    fused = {} if optimizer is torch.optim.Adafactor else {"optimizer__fused": True}
+    net = make(6, alpha=3.0, net_params={"optimizer": optimizer, **fused})
+    train(net, 3, n_members=6)
+    twin = copy.deepcopy(net)
+    members = list(range(6))[kept]
+    net.keep_members(kept)
+    assert net.module_.core.n_members == net.module_.n_components == len(members)
+    for place, member in enumerate(members):
+        assert_close(member_weights(net, place), member_weights(twin, member))
+    state = net.optimizer_.state
+    for p, old in zip(net.module_.parameters(), twin.module_.parameters(), strict=True):
+        assert p.grad is None
+        for name, value in twin.optimizer_.state[old].items():
+            found = state[p][name]
+            if value.ndim:
+                torch.testing.assert_close(found, value[kept])
+                assert found.is_contiguous()
+            else:
+                assert found == value
+    if optimizer is torch.optim.Adafactor:
+        return  # its step size depends on all members
+    batches = make_batches(6)
+    fewer = [((x[kept],), (y[kept], w[kept])) for (x,), (y, w) in batches]
+    empty = torch.empty((len(members), 0), dtype=torch.int64)
+    rows = TrainingRows(
+        torch.zeros(28, 2), torch.zeros(28, 1), torch.ones(28), torch.zeros(1, 28), empty, []
+    )
+    net.train(rows, batches=fewer, step=step, n_epochs=2)
+    train(twin, 2, n_members=6)
+    for place, member in enumerate(members):
+        assert_close(member_weights(net, place), member_weights(twin, member))
+
+
+def test_members_of_a_net_that_never_trained_can_be_kept():
+    net = make(3)
+    expected = member_weights(net, 2)
+    net.keep_members(slice(2, 3))
+    assert_close(member_weights(net, 0), expected)
+
+
+def test_the_best_value_is_the_lowest_so_far():
+    net, found = make(), []
+    for value in [2.0, 3.0, 2.0, 1.0]:
+        net.history.new_epoch()
+        net.history.record("loss", value)
+        net.record_best("loss")
+        found.append(net.history[-1, "loss_best"])
+    assert found == [True, False, True, True]
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 50, 150])
+def test_the_step_size_falls_with_the_root(epoch):
+    assert inverse_scaling(epoch) == pytest.approx(math.sqrt(50 / (50 + epoch)))
+
+
+def test_a_new_net_has_the_settings():
+    settings = make_settings(learning_rate_init=0.125, max_iter=7, alpha=0.0)
+    network, head = make_parts()
+    net = make_net(network, head, settings, 9)
+    assert isinstance(net, StackedNet)
+    assert net.module_ is network
+    assert net.criterion_ is head
+    assert net.train_split is None
+    assert (net.lr, net.max_epochs, net.batch_size) == (0.125, 7, 9)
+    assert (net.device, net.verbose, net.callbacks_) == ("cpu", 0, [])
+    assert type(net.optimizer_) is torch.optim.Adam
+    assert net.optimizer_.defaults["fused"] is True
+    assert net.optimizer_.defaults["weight_decay"] == 0
+
+
+def test_net_params_come_last_and_are_copied():
+    note = Note()
+    params = {"optimizer": torch.optim.SGD, "optimizer__momentum": 0.5, "callbacks": [note]}
+    net = make(alpha=0.0, net_params=params)
+    assert type(net.optimizer_) is torch.optim.SGD
+    assert net.optimizer_.defaults["momentum"] == 0.5
+    train(net, 1)
+    assert note.events == []
+    assert len(net.callbacks_[0][1].events) == 6
+    assert make(net_params={"lr": 0.5}).optimizer_.defaults["lr"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("module", "criterion", "device", "batch_size", "verbose", "max_epochs", "warm_start"),
+        *("iterator_train", "train_split", "iterator_train__shuffle"),
+    ],
+)
+def test_names_that_another_parameter_sets_are_refused(name):
+    with pytest.raises(ValueError, match=rf"must not hold {name}: '{name}' is set by"):
+        make(net_params={"lr": 0.1, name: 1})
+
+
+def test_all_refused_names_are_in_the_message():
+    with pytest.raises(ValueError, match=r"not hold device, module: 'device' is .* 'module' is"):
+        make(net_params={"module": 1, "device": 1})
+
+
+@pytest.mark.parametrize("callbacks", [None, [], (), "disable"])
+def test_without_callbacks_any_step_size_may_be_set(callbacks):
+    net = make(net_params={"callbacks": callbacks}, learning_rate="invscaling")
+    assert net.callbacks_ == []
+
+
+def test_a_schedule_needs_a_constant_step_size():
+    schedule = LRScheduler("StepLR", step_size=1)
+    for callbacks in ([schedule], [LRScheduler], [("name", schedule)], (Callback(), schedule)):
+        with pytest.raises(ValueError, match="learning_rate='invscaling'"):
+            make(net_params={"callbacks": callbacks}, learning_rate="invscaling")
+        make(net_params={"callbacks": list(callbacks)}, learning_rate="constant")
+    make(net_params={"callbacks": [("name", Callback())]}, learning_rate="invscaling")
+
+
+def test_an_error_of_skorch_names_the_parameters():
+    with pytest.raises(ValueError, match=r"refuses net_params=.*nonsense.* alpha=0\.01") as caught:
+        make(alpha=0.01, net_params={"optimizer__nonsense": 1})
+    assert caught.value.__cause__ is not None
+
+
+def test_the_settings_of_a_net_that_goes_on_can_change():
+    net = make()
+    train(net, 2)
+    head = GaussianHead(1, noise="homoscedastic", nll_beta=0.9, n_members=2)
+    weights = all_weights([net.module_, net.criterion_])
+    update_net(net, head, make_settings(learning_rate_init=0.25), 5)
+    assert net.criterion_.nll_beta == 0.9
+    assert net.batch_size == 5
+    assert net.lr == 0.25
+    assert {group["lr"] for group in net.optimizer_.param_groups} == {0.25}
+    assert_close(all_weights([net.module_, net.criterion_]), weights)
+
+
+def test_the_users_own_step_size_stays():
+    net = make(net_params={"lr": 0.5})
+    update_net(net, net.criterion_, make_settings(net_params={"lr": 0.5}), 5)
+    assert net.lr == 0.5
+    assert {group["lr"] for group in net.optimizer_.param_groups} == {0.5}
+
+
+def test_an_unchanged_step_size_keeps_the_schedule_of_the_user():
+    """A schedule has changed the optimizer; the same `learning_rate_init` does not undo it."""
+    net = make()
+    for group in net.optimizer_.param_groups:
+        group["lr"] = 0.001
+    update_net(net, net.criterion_, make_settings(), 5)
+    assert {group["lr"] for group in net.optimizer_.param_groups} == {0.001}
+
+
+def test_the_mode_of_network_and_head_is_set_before_a_step():
+    net, modes = make(), []
+
+    def note_mode(network, head, batch):
+        modes.append((network.training, head.training))
+        return step(network, head, batch)
+
+    for network, head in [(False, True), (True, False), (True, True), (False, False)]:
+        net.module_.train(network)
+        net.criterion_.train(head)
+        net.train(make_rows(), batches=make_batches(), step=note_mode, n_epochs=1)
+    assert modes == [(True, True)] * 8
