@@ -1,10 +1,16 @@
 """The predictor answers as `predict` does, in torch, and holds all that it needs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
+from sk_deltauq._host import one_thread
+from sk_deltauq._predictor import Predictor, compute_moments, spread_components
+from sk_deltauq._validation import FAR, Scaler
 
 FEW = {"max_iter": 10, "random_state": 0}
 REGRESSORS = {
@@ -87,3 +93,264 @@ def test_the_state_determines_the_predictions(model, regression_data, new):
     x = torch.from_numpy(new)
     for one, two in zip(predictor.components(x), target.components(x), strict=True):
         assert torch.equal(one, two)
+
+
+# The tests below use a module whose outputs are known numbers.
+
+
+class Lines(nn.Module):
+    """Parts that are linear in the first feature, `(component, row, target)`; some positive."""
+
+    def __init__(self, n_parts=2, n_components=3, n_targets=2):
+        super().__init__()
+        rng = np.random.default_rng(0)
+        shape = (n_parts, n_components, 1, n_targets)
+        self.register_buffer("slope", torch.from_numpy(rng.normal(size=shape)).float())
+        self.register_buffer("start", torch.from_numpy(rng.normal(size=shape)).float())
+        self.shapes = []
+
+    def forward(self, x):
+        self.shapes.append(tuple(x.shape))
+        parts = self.slope * x[:, :1] + self.start
+        return parts[0], *(part.abs() + 0.1 for part in parts[1:])
+
+
+class Growth(nn.Module):
+    """A factor of the standard deviation that grows with the second feature."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rate", torch.tensor(0.5))
+
+    def forward(self, x):
+        return 1 + self.rate * x[:, 1].abs()
+
+
+def scaler(mean, scale):
+    found = Scaler()
+    found.mean_, found.scale_ = np.array(mean, dtype=float), np.array(scale, dtype=float)
+    return found
+
+
+def make_predictor(n_parts=2, n_components=3, **changes):
+    predictor = Predictor(
+        module=Lines(n_parts, n_components),
+        n_components=n_components,
+        width=4,
+        device="cpu",
+        x_scaler=scaler([1.0, -2.0], [0.5, 4.0]),
+        y_scaler=scaler([100.0, -5.0], [10.0, 0.1]),
+        ddof=1,
+        std_factor=np.array([1.5, 0.75]),
+    )
+    return replace(predictor, **changes)
+
+
+def moments_by_hand(predictor, x):
+    """Mean, and epistemic, aleatoric and total variance of each row and target."""
+    parts = [part.double().numpy() for part in predictor.module(x)]
+    means, stds, n = parts[0], parts[1], predictor.n_components
+    epistemic = ((means - means.mean(axis=0)) ** 2).sum(axis=0) / max(n - predictor.ddof, 1)
+    if len(parts) == 3:
+        epistemic += (parts[2] ** 2).mean(axis=0)
+    aleatoric = (stds**2).mean(axis=0)
+    epistemic, aleatoric = (v * predictor.std_factor**2 for v in (epistemic, aleatoric))
+    total = epistemic + aleatoric
+    if predictor.inflation is not None:
+        total = total * predictor.inflation(x).double().numpy()[:, None] ** 2
+    unit = predictor.y_scaler.scale_
+    mean = means.mean(axis=0) * unit + predictor.y_scaler.mean_
+    return mean, *(v * unit**2 for v in (total - aleatoric, aleatoric, total))
+
+
+@pytest.fixture(params=[2, 3], ids=["certain means", "uncertain means"])
+def n_parts(request):
+    return request.param
+
+
+@pytest.fixture(params=[None, Growth()], ids=["as it is", "inflated"])
+def inflation(request):
+    return request.param
+
+
+@pytest.fixture
+def scaled():
+    return torch.from_numpy(np.random.default_rng(5).normal(size=(7, 2))).float()
+
+
+@pytest.mark.parametrize(("n_components", "ddof"), [(1, 1), (1, 0), (3, 1), (3, 0), (2, 1)])
+def test_moments_are_the_law_of_total_variance(scaled, n_parts, inflation, n_components, ddof):
+    predictor = make_predictor(n_parts, n_components, ddof=ddof, inflation=inflation)
+    names = ("total", "mean", "aleatoric", "epistemic")
+    total, mean, aleatoric, epistemic = compute_moments(predictor, scaled, names)
+    expected = moments_by_hand(predictor, scaled)
+    assert mean.dtype == total.dtype == torch.float64
+    np.testing.assert_allclose(mean, expected[0], rtol=1e-6)
+    np.testing.assert_allclose(epistemic**2, expected[1], rtol=1e-4, atol=1e-12)
+    np.testing.assert_allclose(aleatoric**2, expected[2], rtol=1e-5)
+    np.testing.assert_allclose(total**2, expected[3], rtol=1e-5)
+    (mean_alone,) = compute_moments(predictor, scaled, ("mean",))
+    assert torch.equal(mean_alone, mean)
+    (total_alone,) = compute_moments(predictor, scaled, ("total",))
+    assert torch.equal(total_alone, total)
+
+
+def test_the_variance_of_components_far_from_zero_is_exact(scaled):
+    """float32 has seven digits, so squares of the means would lose the spread."""
+    predictor = make_predictor()
+    (expected,) = compute_moments(predictor, scaled, ("epistemic",))
+    predictor.module.start[0] += 1000
+    (found,) = compute_moments(predictor, scaled, ("epistemic",))
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("n_components", "ddof"), [(1, 1), (3, 1), (3, 0), (2, 1)])
+def test_the_mixture_has_the_moments(scaled, n_parts, inflation, n_components, ddof):
+    predictor = make_predictor(n_parts, n_components, ddof=ddof, inflation=inflation)
+    parts = predictor.module(scaled)
+    means, stds, noise = spread_components(predictor, parts, scaled)
+    assert means.dtype == stds.dtype == torch.float64
+    unit = torch.from_numpy(predictor.y_scaler.scale_)
+    offset = torch.from_numpy(predictor.y_scaler.mean_)
+    mean, _, aleatoric, total = moments_by_hand(predictor, scaled)
+    variance = (stds**2).mean(0) + ((means - means.mean(0)) ** 2).mean(0)
+    np.testing.assert_allclose(means.mean(0) * unit + offset, mean, rtol=1e-6)
+    np.testing.assert_allclose(variance * unit**2, total, rtol=1e-5)
+    # Each mean keeps its side of the centre, and each component its share of the noise.
+    raw, raw_stds = parts[0].double(), parts[1].double()
+    spread = predictor.std_factor * np.sqrt(n_components / max(n_components - ddof, 1))
+    growth = 1 if inflation is None else inflation(scaled).double()[:, None]
+    expected = (raw - raw.mean(0)) * torch.from_numpy(spread) * growth
+    torch.testing.assert_close(means - means.mean(0), expected, rtol=1e-6, atol=1e-9)
+    own = raw_stds**2 + (parts[2].double() ** 2 if n_parts == 3 else 0)
+    torch.testing.assert_close(stds, own.sqrt() * torch.from_numpy(predictor.std_factor) * growth)
+    if n_parts == 3 or inflation is not None:
+        np.testing.assert_allclose((noise * unit) ** 2, aleatoric, rtol=1e-5)
+    else:
+        assert noise is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_components_are_in_the_units_of_the_user(dtype, scaled, inflation):
+    predictor = make_predictor(inflation=inflation)
+    X = (scaled.double() * torch.tensor([0.5, 4.0]) + torch.tensor([1.0, -2.0])).to(dtype)
+    means, stds = predictor.components(X)
+    parts = predictor.module(scaled)
+    expected_means, expected_stds, _ = spread_components(predictor, parts, scaled)
+    unit, offset = torch.tensor([10.0, 0.1]).double(), torch.tensor([100.0, -5.0])
+    torch.testing.assert_close(means, expected_means * unit + offset, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(stds, expected_stds * unit, rtol=1e-5, atol=1e-6)
+
+
+def test_far_values_are_clipped_and_constant_columns_are_zero():
+    predictor = make_predictor(y_scaler=None, x_scaler=scaler([1.0, 3.0], [1e-3, np.inf]))
+    seen = []
+    predictor.module.register_forward_pre_hook(lambda module, args: seen.append(args[0]))
+    predictor.components(torch.tensor([[1e300, 8.0], [-1e300, 8.0], [1.0, 3.0]]).double())
+    assert seen[0].tolist() == [[FAR, 0], [-FAR, 0], [0, 0]]
+    assert seen[0].dtype == torch.float32
+
+
+def test_without_a_target_scale_the_parts_are_returned_as_they_are(scaled):
+    predictor = make_predictor(y_scaler=None, x_scaler=scaler([0, 0], [1, 1]))
+    for found, part in zip(predictor.components(scaled), predictor.module(scaled), strict=True):
+        assert torch.equal(found, part)
+
+
+def test_the_fields_that_a_method_may_leave_out():
+    predictor = Predictor(Lines(), 3, 4, "cpu", scaler([0, 0], [1, 1]))
+    assert predictor.y_scaler is predictor.inflation is None
+    assert predictor.ddof == 1
+    assert predictor.std_factor.tolist() == [1.0]
+
+
+def test_the_state_names_all_numbers():
+    predictor = make_predictor(inflation=Growth())
+    state = predictor.state
+    assert state.keys() == {
+        "std_factor",
+        *("x_scaler.mean_", "x_scaler.scale_", "y_scaler.mean_", "y_scaler.scale_"),
+        *("module.slope", "module.start", "inflation.rate"),
+    }
+    assert state["std_factor"].tolist() == [1.5, 0.75]
+    assert state["x_scaler.mean_"].tolist() == [1.0, -2.0]
+    assert state["y_scaler.scale_"].tolist() == [10.0, 0.1]
+    assert state["inflation.rate"] == 0.5
+    assert torch.equal(state["module.slope"], predictor.module.slope)
+    fewer = make_predictor(y_scaler=None).state
+    assert fewer.keys() == {n for n in state if not n.startswith(("y_scaler", "inflation"))}
+
+
+@pytest.mark.parametrize("inflated", [False, True])
+def test_a_predictor_moves_with_all_that_it_holds(inflated):
+    predictor = make_predictor(inflation=Growth() if inflated else None)
+    moved = predictor.to("meta")
+    assert moved.device == "meta"
+    assert moved.module.slope.device.type == "meta"
+    assert predictor.device == "cpu"
+    assert predictor.module.slope.device.type == "cpu"
+    if inflated:
+        assert moved.inflation.rate.device.type == "meta"
+        assert predictor.inflation.rate.device.type == "cpu"
+    else:
+        assert moved.inflation is None
+    for name in ("n_components", "width", "x_scaler", "y_scaler", "ddof", "std_factor"):
+        assert getattr(moved, name) is getattr(predictor, name)
+
+
+@pytest.mark.parametrize("n_rows", [1, 16, 17, 40, 230])
+def test_rows_are_mapped_in_chunks_of_one_size(n_rows):
+    """16 rows per chunk here; 230 rows are enough for threads."""
+    predictor = make_predictor(width=2**20)
+    X = np.random.default_rng(2).normal(size=(n_rows, 2))
+    inference = []
+
+    def function(x):
+        inference.append(torch.is_inference_mode_enabled())
+        means, stds = predictor.module(x)
+        return means[0], stds.sum((0, 2))
+
+    one, two = predictor.map_rows(X, function)
+    assert set(predictor.module.shapes) == {(16, 2)}
+    assert len(predictor.module.shapes) == -(-n_rows // 16)
+    assert all(inference)
+    assert one.dtype == two.dtype == np.float64
+    scaled = torch.from_numpy((X - [1.0, -2.0]) / [0.5, 4.0]).float()
+    means, stds = predictor.module(scaled)
+    np.testing.assert_allclose(one, means[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(two, stds.sum((0, 2)), rtol=1e-5)
+
+
+def test_one_thread_computes_a_chunk():
+    predictor = make_predictor(width=2**20)
+    counts = []
+
+    def function(x):
+        counts.append(torch.get_num_threads())
+        return (x,)
+
+    predictor.map_rows(np.zeros((200, 2)), function)
+    assert set(counts) == {1}
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"), [(1, 65_536), (8, 32_768), (100, 2048), (2**20, 16), (2**30, 16)]
+)
+def test_a_chunk_has_as_many_rows_as_fit_into_a_million_floats(width, expected):
+    """A power of two, 16 to 65,536; three components here."""
+    assert make_predictor(width=width).count_chunk_rows() == expected
+    if 16 < expected < 65_536:
+        assert expected <= 2**20 / (3 * width) < 2 * expected
+
+
+def test_a_network_and_its_head_are_the_module(model, new):
+    predictor = model._predictor()
+    if not hasattr(predictor.module, "network"):
+        pytest.skip("not trained by gradients")
+    x = torch.from_numpy(new).float()
+    with one_thread():
+        raw = predictor.module.network.components(x.T)
+        expected = predictor.module.head.components(raw)
+        for part, other in zip(predictor.module(x), expected, strict=True):
+            assert torch.equal(part, other)
+            assert part.shape == (predictor.n_components, 12, 1)
