@@ -261,3 +261,12 @@ def test_without_folds_every_member_trains_on_every_row(changes):
     assert rows.train.tolist() == [list(range(40))] * 3
     assert rows.held_out.shape == (3, 0)
     assert rows.held_out.dtype == torch.int64
+
+
+def test_rows_and_their_numbers_are_on_the_device_of_training():
+    """The device "meta" has no values, so nothing can be left on the CPU by mistake."""
+    settings = make_settings(early_stopping=True, n_members=2, device="meta")
+    rows = assign_rows(make_data(), settings, [0, 1], np.random.default_rng(8), generators())
+    places = rows.draw_permutations()
+    tensors = [rows.x, rows.y, rows.weights, rows.train, rows.held_out, *places]
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
