@@ -2,6 +2,8 @@ import errno
 import json
 import logging
 import os
+import re
+from pathlib import Path
 
 import pytest
 
@@ -199,6 +201,42 @@ def test_a_result_has_the_same_permissions_as_other_files(store, tmp_path):
     other = tmp_path / "other"
     other.write_text("")
     assert store.path(TASK).stat().st_mode == other.stat().st_mode
+
+
+def test_a_file_that_cannot_be_moved_aside_is_an_error_and_stays(store, monkeypatch):
+    store.write(a_record(TASK))
+    path = store.path(TASK)
+    path.write_text("damaged")
+
+    def refuse(*args):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(StoreError, match=f"could not move aside {re.escape(str(path))}: Perm"):
+        store.find(TASK)
+    assert path.read_text() == "damaged"
+
+
+def test_a_file_is_readable_text(store):
+    """One field per line, so that a diff of committed results shows what changed."""
+    record = a_record(TASK)
+    store.write(record)
+    text = store.path(TASK).read_text()
+    assert text == json.dumps(record, indent=1) + "\n"
+    assert all(f'\n "{field}": ' in text for field in record)
+
+
+def test_remains_that_another_process_deletes_are_no_error(store, monkeypatch):
+    store.write(a_record(TASK))
+    folder, glob = store.path(TASK).parent, Path.glob
+
+    def find_more(self, pattern):
+        return [*glob(self, pattern), folder / ".03.json.gone.tmp"]
+
+    monkeypatch.setattr(Path, "glob", find_more)
+    store.write(a_record(TASK, nll=2.0))
+    monkeypatch.undo()
+    assert records(store) == [a_record(TASK, nll=2.0)]
 
 
 def test_a_results_folder_that_is_a_file_is_an_error(tmp_path):
