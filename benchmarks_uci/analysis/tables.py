@@ -109,7 +109,7 @@ def format_cells(found: pd.DataFrame, metric: Metric) -> dict[tuple[str, str], s
 
 def select(found: pd.DataFrame, column: str) -> set:
     """Return the keys (data, method) with a true value in a column."""
-    return {key for key, value in found[column].items() if value}
+    return {key for key, value in found[column].to_dict().items() if value}
 
 
 def score_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:

@@ -67,7 +67,9 @@ def count_lower(run: pd.DataFrame, protocol: str) -> list[str]:
             pairs = pd.DataFrame({"ours": ours[method], "theirs": column}).dropna()
             lower = pairs["ours"] < pairs["theirs"]
             line = f"{method}: lower NLL than {title} on {lower.sum()} of {len(lower)} sets"
-            higher = ", ".join(str(data) for data, is_lower in lower.items() if not is_lower)
+            higher = ", ".join(
+                str(data) for data, is_lower in lower.to_dict().items() if not is_lower
+            )
             lines.append(f"{line}; not on {higher}." if higher else f"{line}.")
     return lines
 
