@@ -248,8 +248,8 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
             self.classes_ = np.unique(y) if named is None else named
         elif named is not None and not np.array_equal(named, self.classes_):
             raise ValueError(
-                f"classes must be None or the classes of the first call, {self.classes_.tolist()}, "
-                f"got {named.tolist()}. Start afresh with fit for other classes."
+                "classes must be None or the classes of the first call, "
+                f"{self.classes_.tolist()}, got {named.tolist()}. Start afresh with fit for other classes."
             )
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):

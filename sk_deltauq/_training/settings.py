@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to train. The names are the parameters of the estimators."""
+    """How to train; fields have the names of the estimators' parameters."""
 
     n_members: int
     max_iter: int
@@ -20,8 +20,8 @@ class TrainingSettings:
     n_iter_no_change: int
     early_stopping: bool | str
     validation_fraction: float
-    partial: bool
+    partial: bool  # a call of `partial_fit`: one epoch, no hold-out, no warning
     device: str
     net_params: dict
     verbose: bool
-    name: str
+    name: str  # of the estimator, for messages
