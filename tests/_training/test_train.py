@@ -17,7 +17,6 @@ from sk_deltauq._training.net import (
     WeightAverage,
     inverse_scaling,
     make_net,
-    update_net,
 )
 from sk_deltauq._training.rows import TrainingRows
 from tests._helpers import make_settings, make_spec, member_weights
@@ -438,12 +437,22 @@ def test_an_error_of_skorch_names_the_parameters():
     assert caught.value.__cause__ is not None
 
 
+def go_on(net, head=None, batch_size=5, *, partial=True, **settings):
+    settings = make_settings(**{"alpha": 0.0, "partial": partial, **settings})
+    return make_net(net.module_, head or net.criterion_, settings, batch_size, previous=net)
+
+
+def new_head():
+    return GaussianHead(1, noise="homoscedastic", nll_beta=0.9, n_members=2)
+
+
 def test_the_settings_of_a_net_that_goes_on_can_change():
     net = make()
     train(net, 2)
-    head = GaussianHead(1, noise="homoscedastic", nll_beta=0.9, n_members=2)
     weights = all_weights([net.module_, net.criterion_])
-    update_net(net, head, make_settings(learning_rate_init=0.25), 5)
+    optimizer = net.optimizer_
+    assert go_on(net, new_head(), learning_rate_init=0.25) is net
+    assert net.optimizer_ is optimizer
     assert net.criterion_.nll_beta == 0.9
     assert net.batch_size == 5
     assert net.lr == 0.25
@@ -451,9 +460,21 @@ def test_the_settings_of_a_net_that_goes_on_can_change():
     assert_close(all_weights([net.module_, net.criterion_]), weights)
 
 
+def test_fit_goes_on_with_the_weights_and_a_new_optimizer():
+    net, head = make(), new_head()
+    train(net, 2)
+    weights = all_weights([net.module_, net.criterion_])
+    other = go_on(net, head, partial=False)
+    assert other is not net
+    assert other.criterion_ is head
+    assert other.criterion_.nll_beta == 0.9
+    assert not other.optimizer_.state
+    assert_close(all_weights([other.module_, other.criterion_]), weights)
+
+
 def test_the_users_own_step_size_stays():
     net = make(net_params={"lr": 0.5})
-    update_net(net, net.criterion_, make_settings(net_params={"lr": 0.5}), 5)
+    go_on(net, net_params={"lr": 0.5})
     assert net.lr == 0.5
     assert {group["lr"] for group in net.optimizer_.param_groups} == {0.5}
 
@@ -463,7 +484,7 @@ def test_an_unchanged_step_size_keeps_the_schedule_of_the_user():
     net = make()
     for group in net.optimizer_.param_groups:
         group["lr"] = 0.001
-    update_net(net, net.criterion_, make_settings(), 5)
+    go_on(net)
     assert {group["lr"] for group in net.optimizer_.param_groups} == {0.001}
 
 
