@@ -4,6 +4,7 @@
 #   make check           run all stages and print the time of each
 #   make lint types      run some stages
 #   make check-long      run what is too slow for every change: coverage and statistical tests
+#   make mutation        change the code of MODULE, and count the changes that the tests detect
 
 PYTHON ?= .venv/bin/python
 STAGES := lint types test docs wheel oldest bench-quick
@@ -11,8 +12,9 @@ LONG_STAGES := coverage test-long
 # Stages that `make check` leaves out. CI sets SKIP=test, because it has run the tests with the
 # command of the README before it calls `make check`.
 SKIP ?=
+MODULE ?= sk_deltauq._training.rows
 
-.PHONY: help install format check check-long $(STAGES) $(LONG_STAGES)
+.PHONY: help install format check check-long mutation $(STAGES) $(LONG_STAGES)
 
 help:
 	@sed -n '/^$$/q;s/^# \{0,1\}//p' Makefile
@@ -69,3 +71,7 @@ coverage:
 
 test-long:
 	$(PYTHON) -m pytest -n logical tests/long
+
+# Results are kept in mutants/. `mutmut results` lists the changes that no test detects.
+mutation:
+	OMP_NUM_THREADS=1 $(PYTHON) -m mutmut run --max-children 1 "$(MODULE).*"

@@ -130,7 +130,7 @@ class Note(Callback):
         self.events.append(("batch ends", tuple(y_pred.shape), training, loss.item()))
 
 
-@pytest.mark.parametrize("alpha", [0.0, 3.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize("decay", [False, True])
 @pytest.mark.parametrize("callbacks", [[], [Callback()]])
 def test_training_is_the_plain_loop(alpha, decay, callbacks):
