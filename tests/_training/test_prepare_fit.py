@@ -59,14 +59,22 @@ def make_data(n=40):
     return FitData(x.numpy(), x, x[:, :1] + 0.1, weights, None)
 
 
-def prepare(method=None, plan=None, previous=None, data=None, nll_beta=0.5, **changes):
+def prepare(
+    method=None,
+    plan=None,
+    previous=None,
+    data=None,
+    nll_beta=0.5,
+    features="sinusoidal",
+    **changes,
+):
     params = {**PARAMS, **changes}
     method = method or Ensemble()
     n_networks = params["n_members"] * max(len(method.variants), 1)
     head = GaussianHead(1, noise="homoscedastic", nll_beta=nll_beta, n_members=n_networks)
     plan = plan or FitPlan(resume=False)
     data = data or make_data()
-    return prepare_fit(params, "TheName", method, head, "sinusoidal", data, plan, previous)
+    return prepare_fit(params, "TheName", method, head, features, data, plan, previous)
 
 
 def calibrate(net, hold_out):
@@ -137,6 +145,12 @@ def test_all_random_numbers_come_from_the_streams_of_the_seed():
     assert type(core.embedding) is type(expected.embedding)
 
 
+def test_each_network_gets_the_features_of_its_member():
+    """The embedding of every other member is switched off."""
+    core = prepare(features="alternating").start.net.module_.core
+    assert core.embedding.amplitude.ravel().tolist() == [1, 0, 1]
+
+
 def test_batches_have_the_size():
     assert prepare().start.net.batch_size == 8
     assert prepare().batches.batch_size == 8
@@ -158,6 +172,7 @@ class Keep(Method):
         return {"context_": context}
 
     def batches(self, network, rows, batch_size):
+        assert len(rows.train) == network.core.n_members
         return Batches(rows, batch_size)
 
     def step(self, network, head, batch):
@@ -386,14 +401,15 @@ def test_a_warm_fit_that_gets_worse_keeps_what_it_started_from():
 
 @dataclass(frozen=True)
 class Noisy(Method):
-    """Trains on rows with noise; without a given level, the best of three levels stays."""
+    """Trains on rows with noise; without a given level, the best of some levels stays."""
 
     level: float | None = None
+    levels: tuple = (3.0, 0.0, 1.0)
     shares_initial_weights = True
 
     @property
     def variants(self):
-        return [Noisy(level) for level in (3.0, 0.0, 1.0)] if self.level is None else ()
+        return [Noisy(level) for level in self.levels] if self.level is None else ()
 
     def network(self, spec):
         return Ensemble().network(spec)
@@ -415,11 +431,13 @@ class Noisy(Method):
 
 
 def test_the_variant_with_the_best_scores_stays():
-    fit = prepare(Noisy(), n_members=2, max_iter=40)
+    fit = prepare(Noisy(), n_members=2, max_iter=20)
     assert fit.start.net.module_.core.n_members == 6
     members = [fit.start.net.module_.core.member_tensors(m) for m in range(6)]
     for other in members[1:]:  # all start from the weights of the first one
         assert_equal(other, members[0])
+    first = prepare(n_members=1).start.net.module_.core.member_tensors(0)
+    assert_equal(members[0], first)
     assert fit.rows.held_out[0].tolist() == fit.rows.held_out[2].tolist()
     assert fit.rows.held_out[0].tolist() != fit.rows.held_out[3].tolist()
     seeds = [generator.initial_seed() for generator in fit.rows.generators]
@@ -434,11 +452,17 @@ def test_the_variant_with_the_best_scores_stays():
     assert found["_trained_"].kept["level_"] == 0.0
     assert found["validation_scores_"].shape == (found["n_iter_"], 2)
     # The kept networks equal a fit with this variant alone.
-    alone = run(Noisy(0.0), n_members=2, max_iter=40)
+    alone = run(Noisy(0.0), n_members=2, max_iter=20)
     kept_best, own_best = (f["best_validation_score_"] for f in (found, alone))
     np.testing.assert_allclose(kept_best, own_best, rtol=0.05, atol=0.02)
     net, hold_out = found["asked_"]
     np.testing.assert_allclose(hold_out.score(net), kept_best, rtol=1e-5)
+
+
+def test_two_variants_are_enough_to_choose():
+    found = run(Noisy(levels=(3.0, 0.0)), n_members=2, max_iter=20)
+    assert found["level_"] == 0.0
+    assert found["n_components_"] == 2
 
 
 def test_the_best_variant_is_best_on_average_over_members():
