@@ -195,6 +195,16 @@ def test_moments_are_the_law_of_total_variance(scaled, n_parts, inflation, n_com
     assert torch.equal(total_alone, total)
 
 
+def test_the_mean_alone_needs_no_distance_from_the_training_rows(scaled):
+    class Refuse(nn.Module):
+        def forward(self, x):
+            raise AssertionError("the inflation is not needed")
+
+    predictor = make_predictor(inflation=Refuse())
+    (mean,) = compute_moments(predictor, scaled, ("mean",))
+    np.testing.assert_allclose(mean, moments_by_hand(make_predictor(), scaled)[0], rtol=1e-6)
+
+
 def test_the_variance_of_components_far_from_zero_is_exact(scaled):
     """float32 has seven digits, so squares of the means would lose the spread."""
     predictor = make_predictor()
@@ -298,6 +308,24 @@ def test_a_predictor_moves_with_all_that_it_holds(inflated):
         assert getattr(moved, name) is getattr(predictor, name)
 
 
+def test_a_moved_predictor_computes_on_its_device():
+    """The device "meta" has no values, so every tensor must be on it."""
+    moved = make_predictor(3, inflation=Growth()).to("meta")
+    X = torch.zeros((4, 2), device="meta")
+    for part in moved.components(X):
+        assert (part.device.type, part.shape) == ("meta", (3, 4, 2))
+    for moment in compute_moments(moved, X, ("mean", "total")):
+        assert (moment.device.type, moment.shape) == ("meta", (4, 2))
+    devices = []
+
+    def function(x):
+        devices.append(x.device.type)
+        return (torch.zeros(len(x)),)
+
+    moved.map_rows(np.zeros((4, 2)), function)
+    assert devices == ["meta"]
+
+
 @pytest.mark.parametrize("n_rows", [1, 16, 17, 40, 230])
 def test_rows_are_mapped_in_chunks_of_one_size(n_rows):
     """16 rows per chunk here; 230 rows are enough for threads."""
@@ -343,10 +371,9 @@ def test_a_chunk_has_as_many_rows_as_fit_into_a_million_floats(width, expected):
         assert expected <= 2**20 / (3 * width) < 2 * expected
 
 
+@pytest.mark.parametrize("model", [name for name in REGRESSORS if name != "PBP"], indirect=True)
 def test_a_network_and_its_head_are_the_module(model, new):
     predictor = model._predictor()
-    if not hasattr(predictor.module, "network"):
-        pytest.skip("not trained by gradients")
     x = torch.from_numpy(new).float()
     with one_thread():
         raw = predictor.module.network.components(x.T)
