@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from benchmarks_uci.engine.compact import ResultsError
-from benchmarks_uci.engine.study import Study
-from benchmarks_uci.engine.task import TASK_FIELDS
+from benchmarks_uci.engine.study import TASK_FIELDS, Study
 
 RUN = ["protocol", "preset"]
 SHARED = {

@@ -21,24 +21,13 @@ AVERAGE_RANK = "average rank"
 
 @dataclass(frozen=True)
 class Table:
-    """Text in rows and columns.
-
-    Attributes
-    ----------
-    title : str
-    headers : list of str
-    rows : list of list of str
-    bold : set of (int, int)
-        Row and column of the bold cells.
-    n_left : int
-        Number of left-aligned columns; the others hold numbers.
-    """
+    """Text in rows and columns."""
 
     title: str
     headers: list[str]
     rows: list[list[str]]
-    bold: set[tuple[int, int]] = field(default_factory=set)
-    n_left: int = 1
+    bold: set[tuple[int, int]] = field(default_factory=set)  # row and column of the bold cells
+    n_left: int = 1  # number of left-aligned columns; the others hold numbers
 
     def render(self, fmt: str = "plain") -> str:
         """Return the table without its title, in one of `FORMATS`; only Markdown has bold."""

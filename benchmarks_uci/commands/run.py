@@ -24,8 +24,7 @@ from benchmarks_uci.engine.compact import ResultsError
 from benchmarks_uci.engine.plan import find_finished, plan
 from benchmarks_uci.engine.records import read
 from benchmarks_uci.engine.store import Store, StoreError
-from benchmarks_uci.engine.study import Study
-from benchmarks_uci.engine.task import task_of
+from benchmarks_uci.engine.study import Study, task_of
 from benchmarks_uci.regression.study import STUDY
 
 logger = logging.getLogger("benchmarks_uci")

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks_uci.engine.study import HASH_DIGITS, Study
-from benchmarks_uci.engine.task import TASK_FIELDS
+from benchmarks_uci.engine.study import HASH_DIGITS, TASK_FIELDS, Study
 
 TEXTS = ("protocol", "preset", "data", "method", "split_name", "status")
 INTEGERS = ("split", "n_train", "n_test", "n_features")

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from benchmarks_uci.engine.settings import settings, settings_id
 from benchmarks_uci.engine.store import Store
-from benchmarks_uci.engine.study import HASH_DIGITS, DataSet, Method, Study
-from benchmarks_uci.engine.task import Task
+from benchmarks_uci.engine.study import HASH_DIGITS, DataSet, Method, Study, Task
 
 
 def plan(

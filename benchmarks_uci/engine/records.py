@@ -9,8 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from benchmarks_uci.engine.compact import ResultsError, read_compact
-from benchmarks_uci.engine.study import HASH_DIGITS, Study
-from benchmarks_uci.engine.task import TASK_FIELDS, Task
+from benchmarks_uci.engine.study import HASH_DIGITS, TASK_FIELDS, Study, Task
 
 # Without the leading digit it may be a file that is still being written.
 RESULT_FILES = "*/*/*/*/[0-9]*.json"  # protocol/preset/data/method/split.json

@@ -10,8 +10,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from benchmarks_uci.engine import backends, execute
 from benchmarks_uci.engine.store import Store
-from benchmarks_uci.engine.study import DataSet, Study
-from benchmarks_uci.engine.task import Task, task_of
+from benchmarks_uci.engine.study import DataSet, Study, Task, task_of
 
 logger = logging.getLogger("benchmarks_uci")
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks_uci.engine.records import read_record
-from benchmarks_uci.engine.study import Study
-from benchmarks_uci.engine.task import Task, task_of
+from benchmarks_uci.engine.study import Study, Task, task_of
 
 logger = logging.getLogger("benchmarks_uci")
 
