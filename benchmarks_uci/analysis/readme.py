@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks_uci.analysis.frame import make_frame, split_runs
-from benchmarks_uci.analysis.summary import summarise
+from benchmarks_uci.analysis.frame import make_frame, split_runs, summarise
 from benchmarks_uci.analysis.tables import write_pipes
-from benchmarks_uci.engine.compact import ResultsError, read_compact
+from benchmarks_uci.engine.records import ResultsError, read_compact
 from benchmarks_uci.engine.study import Study
 
 # NAME is a file of committed results, without its ending.

@@ -10,7 +10,7 @@ from math import floor, isfinite, isnan, log10
 import pandas as pd
 from tabulate import tabulate
 
-from benchmarks_uci.analysis.summary import rank, summarise
+from benchmarks_uci.analysis.frame import rank, summarise
 from benchmarks_uci.engine.study import Metric, Study
 
 FORMATS = {"plain": "simple", "markdown": "markdown", "html": "html"}  # the latter: tabulate's

@@ -14,8 +14,7 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from benchmarks_uci import figures
-from benchmarks_uci.commands.common import Names
-from benchmarks_uci.commands.sources import source_options
+from benchmarks_uci.commands.common import Names, source_options
 from benchmarks_uci.speed import curves, measure, results
 from benchmarks_uci.speed import device as devices
 from benchmarks_uci.threads import threads as limit_threads

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks_uci.analysis.summary import summarise
+from benchmarks_uci.analysis.frame import summarise
 from benchmarks_uci.analysis.tables import Table, escape, format_cells
 from benchmarks_uci.regression.metrics import METRICS
 from benchmarks_uci.regression.published import AVERAGE_RANK, read_published

@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from benchmarks_uci.engine.compact import ResultsError
-from benchmarks_uci.engine.records import read
+from benchmarks_uci.engine.records import ResultsError, read
 from benchmarks_uci.engine.store import Store, StoreError
 from benchmarks_uci.engine.study import Task
 from benchmarks_uci.regression.study import STUDY

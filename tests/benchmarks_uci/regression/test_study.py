@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks_uci.engine.compact import read_compact
+from benchmarks_uci.engine.records import read_compact
 from benchmarks_uci.engine.settings import settings, settings_id
 from benchmarks_uci.engine.study import task_of
 from benchmarks_uci.regression.study import STUDY
