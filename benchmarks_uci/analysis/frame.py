@@ -117,6 +117,11 @@ def summarise(run: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     return found
 
 
+def select_complete(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of a summary by data and method; missing unless complete."""
+    return pd.DataFrame(found["mean"].where(found["complete"]).unstack("method"))
+
+
 def rank(found: pd.DataFrame) -> pd.DataFrame:
     """Rank the methods on each set, 1 is best; ties share their mean rank.
 

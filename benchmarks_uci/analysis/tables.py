@@ -10,7 +10,7 @@ from math import floor, isfinite, isnan, log10
 import pandas as pd
 from tabulate import tabulate
 
-from benchmarks_uci.analysis.frame import rank, summarise
+from benchmarks_uci.analysis.frame import rank, select_complete, summarise
 from benchmarks_uci.engine.study import Metric, Study
 
 FORMATS = {"plain": "simple", "markdown": "markdown", "html": "html"}  # the latter: tabulate's
@@ -70,6 +70,11 @@ def write_pipes(headers: Sequence[str], rows: Sequence[Sequence[str]], n_left: i
 def escape(text: str) -> str:
     """Escape text so that Markdown shows it as it is, on one line."""
     return MARKDOWN.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def write_bullets(items: Sequence[str]) -> str:
+    """Write a Markdown list of plain texts."""
+    return "\n".join(f"- {escape(item)}" for item in items)
 
 
 def format_value(mean: float, error: float, metric: Metric, sign: str = "") -> str:
@@ -170,8 +175,7 @@ def _sum_costs(run: pd.DataFrame, study: Study) -> dict[str, float]:
     """Sum the mean cost of a task over the sets, for methods that finished every split."""
     if not study.costs:
         return {}
-    found = summarise(run, study.metrics[study.costs[0]])
-    means = pd.DataFrame(found["mean"].where(found["complete"]).unstack("method"))
+    means = select_complete(summarise(run, study.metrics[study.costs[0]]))
     return {str(method): column.sum(skipna=False) for method, column in means.items()}
 
 

@@ -63,10 +63,7 @@ def find_finished(
 ) -> dict[Task, dict]:
     """Return the records that the store holds of these tasks, including failures.
 
-    Raises
-    ------
-    StoreError
-        If a record has other settings, other data or another split than this run.
+    A `StoreError` says that a record has other settings, other data or another split.
     """
     splits, found = {}, {}
     for task in tasks:

@@ -44,16 +44,8 @@ class ResultsError(Exception):
 def read(path: str | Path, study: Study) -> list[dict]:
     """Read all records below a folder, or of one compact CSV file, sorted by task.
 
-    Parameters
-    ----------
-    path : str or Path
-        A results folder of the `run` command, a folder of compact results, or one CSV file.
-    study : Study
-
-    Raises
-    ------
-    ResultsError
-        If there is nothing to read, or a file is not a valid result.
+    A folder is a results folder of the `run` command, or has compact results. A `ResultsError`
+    says that there is nothing to read, or that a file is not a valid result.
     """
     path = Path(path)
     if path.is_file():
