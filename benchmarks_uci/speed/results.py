@@ -19,8 +19,8 @@ HEADERS = ["what", "against", "measured", "goal", "met", "from"]
 class Result:
     """One figure and its goal."""
 
-    what: str  # was measured
-    against: str  # the other side of the comparison
+    what: str  # the measured operation
+    against: str  # the operation that it is compared with
     value: float
     unit: str
     goal: float | None = None  # bound of `value`, if there is one
