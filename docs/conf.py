@@ -31,6 +31,8 @@ templates_path = ["_templates"]
 default_role = "code"  # single backticks, as in the docstrings
 
 autosummary_generate = True
+# The docstrings give the types, in words.
+autodoc_typehints = "none"
 numpydoc_show_class_members = False  # _templates/autosummary/class.rst lists them
 
 # Check all references to our own names. References to other packages need a network connection.

@@ -36,7 +36,7 @@ def method(monkeypatch):
 
 
 def quick(seed):
-    return sk_deltauq.DeltaUQRegressor(5, max_iter=3, random_state=seed)
+    return sk_deltauq.DeltaUQRegressor(hidden_layer_sizes=5, max_iter=3, random_state=seed)
 
 
 def without_seconds(record):
