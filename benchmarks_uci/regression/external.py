@@ -39,11 +39,8 @@ class _Normal(ABC, RegressorMixin, BaseEstimator):
         return NormalMixture(mean[np.newaxis], std[np.newaxis])
 
 
-@dataclass(eq=False, repr=False)
 class MarginalGaussian(_Normal):
     """The normal distribution of the training targets, the same for every row: zero skill."""
-
-    random_state: int | None = None  # unused
 
     def fit(self, X, y):
         self.mean_, self.noise_std_ = y.mean(), y.std(ddof=1)

@@ -45,11 +45,12 @@ def network(estimator, settings, paper):
     return make
 
 
-def _external(name):
+def external(name, settings, seeded):
     """Return a factory of an estimator in `external`, the same for both presets."""
 
     def make(preset, n_rows, random_state):
-        return resolve_name(f"{_EXTERNAL}.{name}")(random_state=random_state)
+        seed = {"random_state": random_state} if seeded else {}
+        return resolve_name(f"{_EXTERNAL}.{name}")(**settings, **seed)
 
     return make
 
@@ -107,12 +108,12 @@ _FACTORIES = {
 
 def _read_method(name, texts, table):
     """Return the method that one table of the file describes."""
+    settings = {**table.get("settings", {}), **dict.fromkeys(table.get("unset", []))}
     if name in _FACTORIES:
         make = _FACTORIES[name]
     elif "external" in table:
-        make = _external(table["external"])
+        make = external(table["external"], settings, table.get("seeded", True))
     else:
-        settings = {**table.get("settings", {}), **dict.fromkeys(table.get("unset", []))}
         estimator = table.get("network", "sk_deltauq.DeltaUQRegressor")
         make = network(estimator, settings, table.get("paper", {}))
     return Method(

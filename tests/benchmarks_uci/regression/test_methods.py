@@ -32,7 +32,8 @@ def test_method_is_made_new_with_its_seed(name, preset):
     assert first is not second
     assert repr(first) == repr(second)
     assert repr(clone(first)) == repr(first)
-    assert first.get_params()["random_state"] == 3
+    if name != "marginal":
+        assert first.get_params()["random_state"] == 3
 
 
 @pytest.mark.parametrize("name", NETWORKS)
