@@ -4,8 +4,8 @@
     python tools/shared_docs.py --fix
 
 `--check` lists each text that differs from its reference. `--fix` replaces it by the reference.
-The reference is the first estimator that documents the name, in the order of `rank`. A type line
-may differ in its default.
+The reference is the first estimator that documents the name, in the order of `rank`. A baseline
+has the first sentence of a text of Delta-UQ. A type line may differ in its default.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import textwrap
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "sk_deltauq"
@@ -40,6 +41,9 @@ KIND = re.compile(r"(?=Regressor$|Classifier$)")
 ENTRY = re.compile(r"^    ([a-z]\w*) : (.*)\n((?: {8}.*\n)+)", re.MULTILINE)
 WORK = re.compile(r"^    \.\. \[(\d)\] (.+)", re.MULTILINE)
 DEFAULT = re.compile(r"default=.*")
+SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z0-9\"`])")
+INDENT = " " * 8
+WIDTH = 99
 
 
 def rank(name: str) -> tuple:
@@ -79,6 +83,13 @@ def find_reference(estimator: str, name: str, docstrings: dict[str, str]) -> str
     return min((c for c in candidates if name in read_entries(docstrings[c])), key=rank)
 
 
+def take_first_sentence(text: str) -> str:
+    """Return the first sentence of a text, wrapped and indented."""
+    sentence = SENTENCE_END.split(" ".join(text.split()))[0]
+    lines = textwrap.wrap(sentence, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
+    return "\n".join(lines) + "\n"
+
+
 def renumber_citations(text: str, source: str, target: str) -> str:
     """Replace the citation numbers of one docstring by the numbers in another docstring."""
     works = dict(WORK.findall(source))
@@ -99,6 +110,8 @@ def mend_docstring(estimator: str, docstrings: dict[str, str]) -> tuple[str, lis
         type_line, text = read_entries(docstrings[reference])[name]
         if default := DEFAULT.search(found[2]):
             type_line = DEFAULT.sub(lambda _: default[0], type_line)
+        if "DeltaUQ" in reference and "DeltaUQ" not in estimator:
+            text = take_first_sentence(text)
         text = renumber_citations(text, docstrings[reference], own)
         mended = f"    {name} : {type_line}\n{text}"
         if mended != found[0]:

@@ -240,16 +240,17 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         check_classification_targets(y)
         if plan.partial and self.class_weight == "balanced":
             raise ValueError(
-                "class_weight='balanced' needs all rows at once, and partial_fit has not got "
-                "them. Give the weights as a dict {label: weight}, or use sample_weight."
+                "class_weight='balanced' needs all rows at once, and partial_fit sees some "
+                "of them only. Give the weights as a dict {label: weight}, or use sample_weight."
             )
         named = None if plan.classes is None else np.unique(np.asarray(plan.classes))
         if not plan.resume:
             self.classes_ = np.unique(y) if named is None else named
         elif named is not None and not np.array_equal(named, self.classes_):
             raise ValueError(
-                f"classes must be those of the first call, {self.classes_.tolist()}, or None, got "
-                f"{named.tolist()}. Start afresh with fit for other classes."
+                "classes must be None or the classes of the first call, "
+                f"{self.classes_.tolist()}, got {named.tolist()}. Start afresh with fit for other "
+                "classes."
             )
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):

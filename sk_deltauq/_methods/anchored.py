@@ -189,7 +189,7 @@ class Landmarks:
 
     @classmethod
     def pick(cls, x: torch.Tensor, rng: np.random.Generator, earlier: Landmarks | None = None):
-        """Pick landmarks among scaled rows `(row, feature)` and those of `earlier` rows.
+        """Pick landmarks among scaled rows `(row, feature)` and the earlier landmarks.
 
         They are the seeds of k-means++ (Arthur and Vassilvitskii, 2007): each is random, and more
         likely the farther it is from the seeds that are picked already.

@@ -48,7 +48,7 @@ def draw_uniform(shape, bound: float, generators) -> torch.Tensor:
 class StackedLinear(nn.Module):
     """One linear layer per member: `(member, in, sample)` to `(member, out, sample)`.
 
-    The initial weights are those of `torch.nn.Linear`, U(-1/sqrt(in), 1/sqrt(in)).
+    The initial weights follow `torch.nn.Linear`, U(-1/sqrt(in), 1/sqrt(in)).
     """
 
     def __init__(self, in_features: int, out_features: int, generators):
@@ -203,33 +203,18 @@ EMBEDDINGS: dict[str | None, Callable[..., Embedding]] = {
 
 @dataclass(frozen=True)
 class NetworkSpec:
-    """What a method needs to know to make its networks.
-
-    Attributes
-    ----------
-    n_features, n_outputs : int
-        Number of features, and of network outputs, which are the parameters of the head.
-    hidden_layer_sizes : tuple of int
-    activation : str
-        A key of `ACTIVATIONS`.
-    embedding : str or None
-        A key of `EMBEDDINGS`.
-    members : sequence of int
-        The member of each network of the stack.
-    generators : list of torch.Generator
-        One per network; they draw the initial weights.
-    """
+    """What a method needs to know to make its networks."""
 
     n_features: int
-    n_outputs: int
+    n_outputs: int  # parameters of the head
     hidden_layer_sizes: tuple[int, ...]
-    activation: str
-    embedding: str | None
-    members: Sequence[int]
-    generators: list[torch.Generator]
+    activation: str  # a key of `ACTIVATIONS`
+    embedding: str | None  # a key of `EMBEDDINGS`
+    members: Sequence[int]  # the member of each network of the stack
+    generators: list[torch.Generator]  # one per network; they draw the initial weights
 
     def make_embedding(self) -> Embedding:
-        """Make the embedding; its weights are drawn before those of the layers."""
+        """Make the embedding; its weights are drawn before the weights of the layers."""
         return EMBEDDINGS[self.embedding](self.n_features, self.generators, self.members)
 
 

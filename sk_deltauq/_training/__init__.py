@@ -1,1 +1,1 @@
-"""Training, whatever the method: rows, mini-batches, the skorch net, and when to stop."""
+"""Training of any method: rows, mini-batches, the skorch net, and when to stop."""

@@ -35,6 +35,7 @@ def replace(path, old, new):
     ("estimator", "old", "new", "name"),
     [
         ("DeltaUQClassifier", "Maximum number of epochs", "Number of epochs", "max_iter"),
+        ("DeepEnsembleRegressor", "rows in a mini-batch.", "rows.", "batch_size"),
         ("MCDropoutRegressor", "warm_start : bool, ", "warm_start : int, ", "warm_start"),
         ("PBPRegressor", "Number of features seen", "Features seen", "n_features_in_"),
     ],
