@@ -128,7 +128,15 @@ def member_weights(net, member):
 
 
 def assert_stacked_is_alone(
-    method, *, kind, hold_out, weighted=False, embedding=None, set_members=None, **settings
+    method,
+    *,
+    kind,
+    hold_out,
+    weighted=False,
+    embedding=None,
+    sizes=(8,),
+    set_members=None,
+    **settings,
 ):
     """Train three members as one stack, and each by itself: they must be the same.
 
@@ -150,7 +158,7 @@ def assert_stacked_is_alone(
             head = GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=len(members))
         else:
             head = CategoricalHead(2)
-        spec = make_spec(2, head.n_network_outputs, members, embedding=embedding, sizes=(8,))
+        spec = make_spec(2, head.n_network_outputs, members, embedding=embedding, sizes=sizes)
         network = method.network(spec)
         of_all = assign_rows(
             data,
