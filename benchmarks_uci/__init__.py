@@ -1,4 +1,4 @@
-"""How well DeltaUQ predicts, and how fast, on real data: `python -m benchmarks_uci`.
+"""Measure how well and how fast sk_deltauq predicts on real data: `python -m benchmarks_uci`.
 
-A client of the public names of `sk_deltauq`; it is not part of the installed package.
+It uses only public names of `sk_deltauq`, and is not part of the installed package.
 """

@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 
 import click
 
-from benchmarks_uci.commands.common import DefaultRun
-from benchmarks_uci.commands.fetch import fetch
-from benchmarks_uci.commands.report import report
-from benchmarks_uci.commands.run import run
-from benchmarks_uci.commands.speed import speed
+# Imported when they are used: `report` needs no torch, and nothing else needs pandas.
+COMMANDS = {
+    "fetch": "benchmarks_uci.commands.fetch:fetch",
+    "report": "benchmarks_uci.commands.report:report",
+    "run": "benchmarks_uci.commands.run:run",
+    "speed": "benchmarks_uci.commands.speed:speed",
+}
 
 
-@click.group(
-    cls=DefaultRun,
-    commands=[run, fetch, report, speed],
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+class Commands(click.Group):
+    """The commands, with `run` as the default."""
+
+    def list_commands(self, ctx):
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx, cmd_name):
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def parse_args(self, ctx, args):
+        first = args[0] if args else "-"
+        if first.startswith("-") and first not in self.get_help_option_names(ctx):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx, args):
+        if args[0] not in COMMANDS:
+            from benchmarks_uci.commands.common import explain_unknown
+
+            ctx.fail(explain_unknown("command", args[0], sorted(COMMANDS)))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def cli():
     """Measure sk_deltauq on real data. Without a command: run."""
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO, force=True)

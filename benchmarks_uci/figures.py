@@ -1,17 +1,18 @@
-"""Figures and their files. matplotlib is an extra, so it is imported where it is used."""
+"""Create figures and their files. matplotlib is optional, so it is imported where it is used."""
 
 from __future__ import annotations
 
 import io
+from typing import Any
 
 FORMATS = ("png", "svg")
 # The same numbers give the same bytes: no date, and identifiers that are not random.
-RC_PARAMS = {"svg.hashsalt": "benchmarks_uci", "font.size": 9}
+RC_PARAMS: dict[Any, Any] = {"svg.hashsalt": "benchmarks_uci", "font.size": 9}
 METADATA = {"png": {"Software": None}, "svg": {"Date": None}}
 
 
 def new_figure(width: float, height: float):
-    """A `matplotlib.figure.Figure` that no window knows of, and that nobody has to close."""
+    """Return a `matplotlib.figure.Figure` without a window, which needs no closing."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -20,7 +21,7 @@ def new_figure(width: float, height: float):
 
 
 def as_bytes(figure, fmt: str = "png") -> bytes:
-    """The figure as a file of one of `FORMATS`."""
+    """Return the figure as a file in one of `FORMATS`."""
     import matplotlib
 
     buffer = io.BytesIO()

@@ -1,4 +1,4 @@
-"""The thread count of all numeric libraries, set for a while."""
+"""Set the thread count of all numeric libraries for a while."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 @contextlib.contextmanager
 def threads(n: int):
-    """Let torch and the BLAS libraries use `n` threads, and give them back what they had."""
+    """Let torch and the BLAS libraries use `n` threads, and restore their thread counts after."""
     before = torch.get_num_threads()
     torch.set_num_threads(n)
     try:

@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from docutils.utils import new_document
+from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.util.docutils import SphinxDirective
 
 import sk_deltauq
@@ -20,13 +22,17 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "numpydoc",
+    "myst_parser",
     "matplotlib.sphinxext.plot_directive",
 ]
 exclude_patterns = ["_build"]
+suppress_warnings = ["myst.header"]  # reports begin at the level of their page
 templates_path = ["_templates"]
 default_role = "code"  # single backticks, as in the docstrings
 
 autosummary_generate = True
+# The docstrings give the types, in words.
+autodoc_typehints = "none"
 numpydoc_show_class_members = False  # _templates/autosummary/class.rst lists them
 
 # Check all references to our own names. References to other packages need a network connection.
@@ -52,8 +58,16 @@ def skip_members_of_scikit_learn(app, what, name, member, skip, options):
     return True if from_sklearn else None  # None: autodoc decides
 
 
+def parse_markdown(directive, text):
+    """Parse Markdown with MyST and return its nodes, for the page of a directive."""
+    # As docutils' include directive does with `:parser:`. A page in Markdown needs nothing else.
+    document = new_document(directive.env.docname, directive.state.document.settings)
+    MystParser().parse(text, document)
+    return document.children
+
+
 class BenchmarkTable(SphinxDirective):
-    """`.. benchmark-table:: NAME`, one of `TABLES` in `tables.py`."""
+    """`benchmark-table:: NAME`, one of `TABLES` in `tables.py`."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -61,11 +75,11 @@ class BenchmarkTable(SphinxDirective):
     def run(self):
         from tables import TABLES
 
-        return self.parse_text_to_nodes(TABLES[self.arguments[0]]())
+        return parse_markdown(self, TABLES[self.arguments[0]]())
 
 
 class BenchmarkReport(SphinxDirective):
-    """`.. benchmark-report:: NAME`, of the results in `benchmarks_uci/results/NAME.csv`."""
+    """`benchmark-report:: NAME`, of the results in `benchmarks_uci/results/NAME.csv`."""
 
     required_arguments = 1
 
@@ -75,7 +89,7 @@ class BenchmarkReport(SphinxDirective):
         text, sources = report(self.arguments[0], plots=HERE / "generated")
         for source in sources:
             self.env.note_dependency(str(source))
-        return self.parse_text_to_nodes(text, allow_section_headings=True)
+        return parse_markdown(self, text)
 
 
 def setup(app):

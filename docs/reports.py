@@ -1,4 +1,4 @@
-"""Reports of the committed results, made whenever the documentation is built."""
+"""Reports of the committed results as Markdown, made whenever the pages are built."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from pathlib import Path
 
 from tables import RESULTS
 
+from benchmarks_uci.analysis.page import write_page
+from benchmarks_uci.engine.records import read
 from benchmarks_uci.figures import as_bytes
-from benchmarks_uci.report import read, rst
-from benchmarks_uci.report.contents import Heading, Plot, contents
+from benchmarks_uci.regression.study import STUDY
 
 
 def report(name: str, plots: Path) -> tuple[str, list[Path]]:
-    """The report of `NAME.csv` below the title of a page, and the files that it is made of.
+    """Return the report of `NAME.csv` without the title of a page, and the files it is made of.
 
-    `plots` is a folder beside the page: the plots are written there.
+    `plots` is a folder beside the page; the plots are written there.
     """
     source = RESULTS / f"{name}.csv"
-    blocks = contents(read(source))
+    text, figures = write_page(read(source, STUDY), STUDY, "nll", f"{plots.name}/")
     plots.mkdir(exist_ok=True)
-    for block in blocks:
-        if isinstance(block, Plot):
-            (plots / f"{block.name}.svg").write_bytes(as_bytes(block.figure, "svg"))
-    blocks = [b for b in blocks if not (isinstance(b, Heading) and b.level == 1)]
-    return rst.page(blocks, plots=f"{plots.name}/"), [source, source.with_suffix(".json")]
+    for plot, figure in figures.items():
+        (plots / f"{plot}.svg").write_bytes(as_bytes(figure, "svg"))
+    return text.partition("\n\n")[2], [source, source.with_suffix(".json")]

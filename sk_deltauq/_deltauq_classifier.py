@@ -15,14 +15,14 @@ from sk_deltauq._sklearn import Interval
 
 @dataclass(eq=False, repr=False)
 class DeltaUQClassifier(NetworkClassifier):
-    """Classifier that says how sure it is: an anchored MLP, averaged over its anchors (Delta-UQ).
+    """Classifier with uncertainty estimates: an MLP averaged over anchors (Delta-UQ).
 
-    The network sees each row `x` together with another training row, the anchor `c`, as
-    `[c, x - c]`. In training the anchors are random. At prediction every row is paired with the
-    same `n_anchors` anchors: the mean of their probabilities is the prediction, and the spread of
-    their logits is the epistemic uncertainty (eq. 6 of [1]_).
+    The network receives each row `x` together with another training row, the anchor `c`, as
+    `[c, x - c]`. Training pairs each row with random anchors. Prediction pairs each row with the
+    same `n_anchors` anchors. The mean of the probabilities over the anchors is the prediction, and
+    the spread of the logits is the epistemic uncertainty (eq. 6 of [1]_).
 
-    Rows are standardised inside.
+    Features are standardised internally.
 
     Parameters
     ----------
@@ -31,110 +31,95 @@ class DeltaUQClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_anchors : int, default=20
-        Number of training rows kept as anchors. Each prediction is a mean over all of them. With
-        fewer training rows than this, all rows are anchors.
+        Number of training rows used as anchors in prediction; all rows if there are fewer.
     n_members : int, default=1
-        Number of networks, trained side by side as one stacked module. With early stopping each
-        leaves out another fold of the rows (cross-fitting). The components of a prediction are
-        all pairs of a member and an anchor.
+        Number of networks, trained as one stacked module. With early stopping, each holds out a
+        different fold (cross-fitting). Predictions average over all pairs of network and anchor.
     class_weight : dict or "balanced", default=None
-        Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
-        frequencies. None weighs all rows alike.
+        Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     temper : bool, default=False
-        Whether to shrink the logits of a row by its epistemic uncertainty, to `(1 - s)` times
-        their size, where `s` is the row's mean std of the logits, scaled to [0, 1) by the range
-        that it has on held-out training rows (paper, section 4b; the paper takes the range of
-        the test batch, and a row's answer would then depend on its neighbours). Needs rows held
-        out for early stopping.
+        Whether to multiply the logits of each row by `1 - s`, where `s` is the epistemic
+        uncertainty of the row, scaled to [0, 1) by its range on held-out rows. The paper
+        (section 4b) takes the range of the test batch, so its prediction for a row depends on the
+        other rows. Requires early stopping.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Embedding of the standardised inputs, before anchoring: fixed sines and cosines in three
-        octaves ("sinusoidal"), the same for the first member and every other one, and none for the
-        rest ("alternating"), or ones with learnt frequencies ("periodic", [2]_). The inputs
-        themselves are kept beside them. "auto" is "alternating" for a regressor with at least 25
-        rows a feature and without a `module` of your own, and otherwise None.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     alpha : float, default=0.0
-        Strength of the L2 penalty on the weights, divided by the batch size as in
-        `MLPRegressor`. Early stopping regularises already.
+        Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
-        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
-        number of rows, from 32 to 1024.
+        Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
+        root of the number of rows, between 32 and 1024.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
-        Step size of an epoch: `learning_rate_init / sqrt(1 + epoch / 50)`, or always the same.
-        `partial_fit` counts on, `fit` counts from 0.
+        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant. `fit`
+        counts epochs from 0; `partial_fit` continues the count.
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs over which the weights are averaged (an exponential moving average of one
-        value an epoch): what is judged for early stopping, and what predicts. 1 takes the last
-        weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights, which is scored for
+        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
-        Most epochs, each a pass over the training rows.
+        Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
-        An epoch counts as an improvement if the score (or, without early stopping, the training
-        loss) is better than the best one by more than this.
+        Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
-        Number of epochs in a row without an improvement after which training stops.
+        Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
-        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
-        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
-        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
-        loss no longer falls, and the band deserves less trust.
+        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
+        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
+        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
+        until the loss stops falling, and the standard deviations are less reliable.
     validation_fraction : float, default=0.1
-        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
-        dealt into folds of one size, at least one a member, so the part is one over a whole
-        number: 0.1 is a tenth, 0.3 a quarter.
+        Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
+        1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights, scales and classes of the last fit, with the other
-        parameters as they are now, but for `random_state`. The anchors are drawn anew. With early
-        stopping it never ends with a lower held-out score than it began with.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
+        ignores `random_state`. With early stopping, the held-out score never gets worse.
     module : callable, default=None
-        Factory of a torch module to use in place of the multilayer perceptron:
-        `module(in_features, out_features)` is called once a member, with twice the (embedded)
-        input width, since the rows it gets are `[c, x - c]`. `hidden_layer_sizes` and
-        `activation` are then not used.
+        Factory of a torch module that replaces the multilayer perceptron, called once per member
+        as `module(in_features, out_features)`. Its inputs are `[c, x - c]`, so `in_features` is
+        twice the width of the (embedded) features. `hidden_layer_sizes` and `activation` are then
+        ignored, and `embedding="auto"` means None.
     net_params : dict, default=None
-        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        Additional parameters for the `skorch.NeuralNet` used in training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
-        stopping, `valid_loss`; those that score data of their own are not served. What another
-        parameter sets is refused.
+        `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
+        are not supported. Names that have their own constructor parameter raise an error.
     device : str, default="cpu"
-        Torch device to train and predict on.
+        Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
-        Seed of the initial weights, the mini-batches, the anchors and the held-out rows. An int
-        gives the same model each time; torch's and NumPy's global generators are left alone.
+        Seed for all random choices in `fit`. An int makes results reproducible.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
     Attributes
     ----------
     anchors_ : ndarray of shape (min(n_anchors, n_samples), n_features)
-        The anchors: training rows, in the units of `X`.
+        Training rows used as anchors, in the units of `X`.
     n_components_ : int
         Number of components of a prediction: members times anchors.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
-        Training loss of each epoch, mean over members.
+        Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log-likelihood of the held-out rows after each epoch; None without early
-        stopping.
+        Mean log-likelihood of the held-out rows after each epoch. None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        The best of them.
+        Best held-out score of each member. None without early stopping.
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        Class labels, sorted.
     temper_range_ : tuple of float, or None
-        Smallest and largest mean std of the logits on the held-out rows; None without `temper`.
+        Smallest and largest epistemic uncertainty on the held-out rows. None without `temper`.
     x_scaler_ : StandardScaler
-        Mean and scale of each feature; a constant feature has an infinite scale.
+        Mean and scale of each feature. The scale of a constant feature is infinite.
     net_ : skorch.NeuralNet
-        The trained net; `net_.module_` is the torch module with all members.
+        Trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where `X` had names that are all strings.
+        Names of the features, if all column names of `X` are strings.
 
     See Also
     --------
@@ -142,17 +127,19 @@ class DeltaUQClassifier(NetworkClassifier):
 
     Notes
     -----
-    The paper averages logits. Here the probabilities are averaged: that is the paper's predictive
-    distribution, the integral of `p(y | x, c)` over the anchors, and only with it is the mutual
-    information the difference of two entropies. Predictions do not depend on what other rows they
-    come with.
+    The paper averages logits. This class averages probabilities, which gives the integral of
+    `p(y | x, c)` over the anchors. Only then is the mutual information the difference of two
+    entropies.
+
+    `warm_start` keeps the weights and draws the anchors from the new training rows. The prediction
+    for a row does not depend on the other rows in `X`.
 
     References
     ----------
-    .. [1] Thiagarajan, Anirudh, Narayanaswamy, Bremer, "Single Model Uncertainty Estimation via
-       Stochastic Data Centering", NeurIPS 2022.
-    .. [2] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
-       Learning", NeurIPS 2022.
+    .. [1] Thiagarajan et al., "Single Model Uncertainty Estimation via Stochastic Data Centering",
+       NeurIPS 2022.
+    .. [2] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
+       NeurIPS 2022.
 
     Examples
     --------

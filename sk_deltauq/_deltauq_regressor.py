@@ -15,14 +15,14 @@ from sk_deltauq._sklearn import Interval
 
 @dataclass(eq=False, repr=False)
 class DeltaUQRegressor(NetworkRegressor):
-    """Regressor that says how sure it is: an anchored MLP, averaged over its anchors (Delta-UQ).
+    """Regressor with uncertainty estimates: an MLP averaged over anchors (Delta-UQ).
 
-    The network sees each row `x` together with another training row, the anchor `c`, as
-    `[c, x - c]`. In training the anchors are random. At prediction every row is paired with the
-    same `n_anchors` anchors: the mean over them is the prediction, their spread is the epistemic
-    uncertainty (eq. 6 of [1]_), and a noise model adds the aleatoric part.
+    The network receives each row `x` together with another training row, the anchor `c`, as
+    `[c, x - c]`. Training pairs each row with random anchors. Prediction pairs each row with the
+    same `n_anchors` anchors. The mean over the anchors is the prediction, and their spread is the
+    epistemic uncertainty (eq. 6 of [1]_). A noise model adds the aleatoric uncertainty.
 
-    Rows and targets are standardised inside; all answers are in the units and shape of `y`.
+    Features and targets are standardised internally. Predictions have the units and shape of `y`.
 
     Parameters
     ----------
@@ -31,127 +31,109 @@ class DeltaUQRegressor(NetworkRegressor):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_anchors : int, default=20
-        Number of training rows kept as anchors. Each prediction is a mean over all of them. With
-        fewer training rows than this, all rows are anchors.
+        Number of training rows used as anchors in prediction; all rows if there are fewer.
     n_members : int, default=1
-        Number of networks, trained side by side as one stacked module. With early stopping each
-        leaves out another fold of the rows (cross-fitting). The components of a prediction are
-        all pairs of a member and an anchor.
+        Number of networks, trained as one stacked module. With early stopping, each holds out a
+        different fold (cross-fitting). Predictions average over all pairs of network and anchor.
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
-        Noise model: a variance that the network predicts for each row, one learnt variance for
-        each output, or none. With None the loss is the squared error and the standard deviation
-        is epistemic only, as in the paper: for targets without noise, such as a deterministic
-        simulator.
+        Noise variance: one per row, one per output, or none. None fits the squared error and
+        predicts only epistemic uncertainty, as for a deterministic simulator.
     nll_beta : float, default=0.5
-        Each row's negative log-likelihood is weighted by its predicted variance to this power
-        (beta-NLL, [2]_), between 0 (plain likelihood) and 1 (as hard on the mean as the squared
-        error). Not used with `noise=None`.
+        Exponent of the beta-NLL loss [2]_: each row's loss is weighted by its predicted
+        variance to this power, between 0 (plain likelihood) and 1 (the mean is fitted as by the
+        squared error). Ignored with `noise=None`.
     calibrate : bool, default=True
-        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that by
-        which the held-out errors come out as large as predicted, drawn towards 1 as if 100 more
-        rows needed none. The error of several members together is taken to be that of the one that
-        holds the row out, less what averaging takes away. Not without rows held out for early
-        stopping, nor with `noise=None`.
+        Whether to rescale the standard deviations to match the errors on held-out rows, by one
+        factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows. Ignored
+        without early stopping or with `noise=None`.
     widening : float, default=1.0
-        How much the standard deviation grows away from the training rows: by the factor
-        `1 + widening * (d - r) / (r + 1/2)`, where `d` is the distance from the nearest of 64
-        training rows, in standardised features, and nine tenths of the training rows have one
-        below `r`; by none where `d` is below it. What is added is epistemic. 0 leaves it to the
-        anchors alone, as in the paper.
+        Strength of the distance-based inflation of the standard deviation, which is multiplied by
+        `1 + widening * max(d - r, 0) / (r + 1/2)`. Here `d` is the distance to the nearest of 64
+        selected training rows, in standardised features; `d <= r` for 90 % of the training rows.
+        The added variance is epistemic. 0 turns the inflation off, as in the paper.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Embedding of the standardised inputs, before anchoring: fixed sines and cosines in three
-        octaves ("sinusoidal"), the same for the first member and every other one, and none for the
-        rest ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs
-        themselves are kept beside them. "auto" is "alternating" for a regressor with at least 25
-        rows a feature and without a `module` of your own, and otherwise None.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     alpha : float, default=0.0
-        Strength of the L2 penalty on the weights, divided by the batch size as in
-        `MLPRegressor`. Early stopping regularises already.
+        Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
-        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
-        number of rows, from 32 to 1024.
+        Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
+        root of the number of rows, between 32 and 1024.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
-        Step size of an epoch: `learning_rate_init / sqrt(1 + epoch / 50)`, or always the same.
-        `partial_fit` counts on, `fit` counts from 0.
+        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant. `fit`
+        counts epochs from 0; `partial_fit` continues the count.
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs over which the weights are averaged (an exponential moving average of one
-        value an epoch): what is judged for early stopping, and what predicts. 1 takes the last
-        weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights, which is scored for
+        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
-        Most epochs, each a pass over the training rows.
+        Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
-        An epoch counts as an improvement if the score (or, without early stopping, the training
-        loss) is better than the best one by more than this.
+        Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
-        Number of epochs in a row without an improvement after which training stops.
+        Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
-        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
-        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
-        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
-        loss no longer falls, and the band deserves less trust.
+        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
+        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
+        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
+        until the loss stops falling, and the standard deviations are less reliable.
     validation_fraction : float, default=0.1
-        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
-        dealt into folds of one size, at least one a member, so the part is one over a whole
-        number: 0.1 is a tenth, 0.3 a quarter.
+        Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
+        1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights, scales and classes of the last fit, with the other
-        parameters as they are now, but for `random_state`. The anchors are drawn anew. With early
-        stopping it never ends with a lower held-out score than it began with.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
+        ignores `random_state`. With early stopping, the held-out score never gets worse.
     module : callable, default=None
-        Factory of a torch module to use in place of the multilayer perceptron:
-        `module(in_features, out_features)` is called once a member, with twice the (embedded)
-        input width, since the rows it gets are `[c, x - c]`. `hidden_layer_sizes` and
-        `activation` are then not used.
+        Factory of a torch module that replaces the multilayer perceptron, called once per member
+        as `module(in_features, out_features)`. Its inputs are `[c, x - c]`, so `in_features` is
+        twice the width of the (embedded) features. `hidden_layer_sizes` and `activation` are then
+        ignored, and `embedding="auto"` means None.
     net_params : dict, default=None
-        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        Additional parameters for the `skorch.NeuralNet` used in training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
-        stopping, `valid_loss`; those that score data of their own are not served. What another
-        parameter sets is refused.
+        `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
+        are not supported. Names that have their own constructor parameter raise an error.
     device : str, default="cpu"
-        Torch device to train and predict on.
+        Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
-        Seed of the initial weights, the mini-batches, the anchors and the held-out rows. An int
-        gives the same model each time; torch's and NumPy's global generators are left alone.
+        Seed for all random choices in `fit`. An int makes results reproducible.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
     Attributes
     ----------
     anchors_ : ndarray of shape (min(n_anchors, n_samples), n_features)
-        The anchors: training rows, in the units of `X`.
+        Training rows used as anchors, in the units of `X`.
     n_components_ : int
         Number of components of a prediction: members times anchors.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
-        Training loss of each epoch, mean over members.
+        Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log density (minus the squared error with `noise=None`) of the held-out
-        rows after each epoch, of the standardised target and with at most 8 anchors; None without
-        early stopping.
+        Mean log density of the held-out (standardised) targets after each epoch, or minus the mean
+        squared error with `noise=None`. None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        The best of them.
+        Best held-out score of each member. None without early stopping.
     noise_std_ : float or ndarray of shape (n_outputs,)
-        Standard deviation of the noise, in the units of `y`. Only with `noise="homoscedastic"`.
+        Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
-        What `calibrate` multiplies the standard deviations by; 1 if it does not.
+        Factor by which `calibrate` multiplies the standard deviations; 1 without calibration.
     n_outputs_ : int
         Number of outputs.
     y_scaler_ : StandardScaler
         Mean and scale of each output.
     x_scaler_ : StandardScaler
-        Mean and scale of each feature; a constant feature has an infinite scale.
+        Mean and scale of each feature. The scale of a constant feature is infinite.
     net_ : skorch.NeuralNet
-        The trained net; `net_.module_` is the torch module with all members.
+        Trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where `X` had names that are all strings.
+        Names of the features, if all column names of `X` are strings.
 
     See Also
     --------
@@ -159,18 +141,20 @@ class DeltaUQRegressor(NetworkRegressor):
 
     Notes
     -----
-    The first layer is written `W x + V c`, where the paper has weights `[V + W, W]` on
-    `[c, x - c]`: the same functions, and the same ones at the start, in coordinates that train
-    better and predict faster. Predictions do not depend on what other rows they come with.
+    The first layer computes `W x + V c`. This equals the paper's layer, with weights `[V + W, W]`
+    on `[c, x - c]`, and has the same initial distribution. It trains better and predicts faster.
+
+    `warm_start` keeps the weights and draws the anchors from the new training rows. The prediction
+    for a row does not depend on the other rows in `X`.
 
     References
     ----------
-    .. [1] Thiagarajan, Anirudh, Narayanaswamy, Bremer, "Single Model Uncertainty Estimation via
-       Stochastic Data Centering", NeurIPS 2022.
-    .. [2] Seitzer, Tavakoli, Antic, Martius, "On the Pitfalls of Heteroscedastic Uncertainty
-       Estimation with Probabilistic Neural Networks", ICLR 2022.
-    .. [3] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
-       Learning", NeurIPS 2022.
+    .. [1] Thiagarajan et al., "Single Model Uncertainty Estimation via Stochastic Data Centering",
+       NeurIPS 2022.
+    .. [2] Seitzer et al., "On the Pitfalls of Heteroscedastic Uncertainty Estimation with
+       Probabilistic Neural Networks", ICLR 2022.
+    .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
+       NeurIPS 2022.
 
     Examples
     --------

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 from torch import nn
 
 from sk_deltauq._host import map_in_threads, one_thread
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import Network
-from sk_deltauq._validation import FAR, scale_to_tensor
+from sk_deltauq._validation import FAR, Scaler, scale_to_tensor
 
 # Floats in the widest layer of one chunk: few enough for the cache of a core, many enough that the
 # number of calls does not count; on a GPU enough to keep it busy.
@@ -53,8 +52,8 @@ class Predictor:
     width : int
         Floats that the module holds at a time, per row and component.
     device : str
-    x_scaler : StandardScaler
-    y_scaler : StandardScaler or None
+    x_scaler : Scaler
+    y_scaler : Scaler or None
         Of the targets; None for a classifier.
     ddof : int
         Subtracted from the number of components in the variance of their means: 1 in eq. 6 of the
@@ -70,8 +69,8 @@ class Predictor:
     n_components: int
     width: int
     device: str
-    x_scaler: StandardScaler
-    y_scaler: StandardScaler | None = None
+    x_scaler: Scaler
+    y_scaler: Scaler | None = None
     ddof: int = 1
     std_factor: np.ndarray = field(default_factory=lambda: np.ones(1))
     inflation: nn.Module | None = None
@@ -139,7 +138,7 @@ class Predictor:
         tuple of ndarray
             Float64, rows first.
         """
-        n_rows = self._count_chunk_rows()
+        n_rows = self.count_chunk_rows()
 
         def map_chunk(rows):
             x = scale_to_tensor(X[rows], self.x_scaler, n_rows=n_rows).to(self.device)
@@ -162,7 +161,7 @@ class Predictor:
     def _is_on_cpu(self) -> bool:
         return torch.device(self.device).type == "cpu"
 
-    def _count_chunk_rows(self) -> int:
+    def count_chunk_rows(self) -> int:
         """Return the number of rows in a chunk: a power of two from 16 on."""
         floats = _CHUNK_FLOATS["cpu" if self._is_on_cpu else "cuda"]
         per_row = self.n_components * self.width

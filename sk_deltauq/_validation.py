@@ -93,7 +93,7 @@ def _is_number_or_missing(value) -> bool:
     )
 
 
-def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params):
+def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params) -> Any:
     """Call scikit-learn's `validate_data`, and name the way out for columns without numbers.
 
     Raises
@@ -140,7 +140,7 @@ def scale_weights(weights: np.ndarray) -> np.ndarray:
     return np.where(weights < np.finfo(np.float32).tiny, 0.0, weights)
 
 
-def drop_rows_without_weight(weights: np.ndarray, *arrays):
+def drop_rows_without_weight(weights: np.ndarray, *arrays) -> tuple[Any, ...]:
     """Return the rows of each array whose weight is positive; None stays None."""
     present = weights > 0
     if present.all():
@@ -172,9 +172,18 @@ def scale_rows(estimator, X, targets, weights, labels, plan: FitPlan) -> FitData
     )
 
 
-def _fit_scaler(values: np.ndarray, weights: np.ndarray, name: str):
+class Scaler(StandardScaler):
+    """A `StandardScaler` that knows which columns are constant."""
+
+    mean_: np.ndarray
+    var_: np.ndarray
+    scale_: np.ndarray
+    constant_: np.ndarray
+
+
+def _fit_scaler(values: np.ndarray, weights: np.ndarray, name: str) -> tuple[Scaler, np.ndarray]:
     """Fit a `StandardScaler` in chunks; also return which columns are constant."""
-    scaler = StandardScaler()
+    scaler = Scaler()
     with np.errstate(over="ignore", invalid="ignore"):
         for rows in gen_batches(len(values), _CHUNK_ROWS):
             scaler.partial_fit(values[rows], sample_weight=weights[rows])
@@ -201,7 +210,7 @@ def _find_underflow(values, spread):
     return (spread == 0) & (low < high) & (np.maximum(-low, high) < 1e-140)
 
 
-def fit_input_scaler(X: np.ndarray, weights: np.ndarray, *, more_to_come=False):
+def fit_input_scaler(X: np.ndarray, weights: np.ndarray, *, more_to_come=False) -> Scaler:
     """Fit the mean and scale of each column of X; a constant column is scaled to zero.
 
     Nothing can be learnt from such a column, and a new value in it must not reach weights that
@@ -213,7 +222,7 @@ def fit_input_scaler(X: np.ndarray, weights: np.ndarray, *, more_to_come=False):
     return scaler
 
 
-def fit_target_scaler(Y: np.ndarray, weights: np.ndarray, *, more_to_come=False):
+def fit_target_scaler(Y: np.ndarray, weights: np.ndarray, *, more_to_come=False) -> Scaler:
     """Fit the mean and scale of each target.
 
     The scale of a constant target is the resolution of float64, so its predicted standard
@@ -229,7 +238,7 @@ def fit_target_scaler(Y: np.ndarray, weights: np.ndarray, *, more_to_come=False)
     return scaler
 
 
-def check_still_constant(values: np.ndarray, scaler: StandardScaler, name: str) -> None:
+def check_still_constant(values: np.ndarray, scaler: Scaler, name: str) -> None:
     """Raise an error if a column varies that was constant in the fit to continue from.
 
     It has the scale of a constant, so nothing could be learnt from it.
@@ -242,7 +251,7 @@ def check_still_constant(values: np.ndarray, scaler: StandardScaler, name: str) 
         )
 
 
-def scale_to_tensor(values: np.ndarray, scaler: StandardScaler, n_rows: int | None = None):
+def scale_to_tensor(values: np.ndarray, scaler: Scaler, n_rows: int | None = None):
     """Standardise to a float32 tensor in chunks; `n_rows` pads it with rows of zeros."""
     n_rows = len(values) if n_rows is None else n_rows
     out = np.zeros((n_rows, values.shape[1]), dtype=np.float32)

@@ -2,9 +2,11 @@
 
 import ast
 import importlib
+import inspect
 import subprocess
 import sys
 import textwrap
+from dataclasses import is_dataclass
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -16,14 +18,14 @@ ROOT = Path(__file__).parents[1]
 # A module imports from the lines above its own, never from beside or below. A package is one
 # entry; inside it, only cycles are forbidden.
 LAYERS = [
-    {"_sklearn", "_random", "_threads", "_folds", "_landmarks"},
-    {"distributions", "_torch", "_validation"},
-    {"metrics", "_skorch"},
-    {"_base"},
-    {"_network", "_regression", "_classification"},
-    {"_anchoring", "_heads"},
+    {"_sklearn", "_host"},
+    {"distributions", "_networks", "_validation"},
+    {"metrics", "_predictor"},
+    {"_training"},
+    {"_methods"},
+    {"_estimators"},
     {"_deltauq_regressor", "_deltauq_classifier", "baselines"},
-    {"plotting", "optimize"},
+    {"plotting", "optimize", "persistence"},
     {"__init__"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
@@ -31,10 +33,12 @@ LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # Third-party packages that a part does without.
 FORBIDDEN = {
     "_sklearn": {"torch", "skorch"},
-    "_folds": {"torch", "skorch", "sklearn"},
     "distributions": {"torch", "skorch", "sklearn"},
     "metrics": {"torch", "skorch"},
-    "_torch": {"skorch", "sklearn"},
+    "_networks": {"skorch", "sklearn"},
+    "_predictor": {"skorch"},
+    "_methods": {"skorch"},
+    "_estimators": {"skorch"},
 }
 
 
@@ -70,7 +74,7 @@ def imported_modules(path):
 
 
 def part(module):
-    """`sk_deltauq._networks.mlp` belongs to `_torch`, `sk_deltauq` itself to `__init__`."""
+    """`sk_deltauq._networks.mlp` belongs to `_networks`, `sk_deltauq` itself to `__init__`."""
     return [*module.split("."), "__init__"][1]
 
 
@@ -90,6 +94,57 @@ def test_imports_go_down(path):
     for module in imported_modules(path):
         other = part(module)
         assert other == me or LEVEL[other] < LEVEL[me], f"{module_name(path)} imports {module}"
+
+
+def our_classes():
+    """All classes of the package, by the module that defines them."""
+    for path in source_files("sk_deltauq"):
+        module = importlib.import_module(module_name(path))
+        for cls in vars(module).values():
+            if inspect.isclass(cls) and cls.__module__ == module.__name__:
+                yield cls
+
+
+def is_abstract(cls):
+    return bool(getattr(cls, "__abstractmethods__", None))
+
+
+def routines(cls):
+    """Methods and properties that the class itself defines."""
+    kinds = (property, staticmethod, classmethod)
+    return {n: v for n, v in vars(cls).items() if inspect.isfunction(v) or isinstance(v, kinds)}
+
+
+def test_a_class_that_is_subclassed_is_abstract():
+    found = list(our_classes())
+    assert len(found) > 40
+    parents = {base for cls in found for base in cls.__bases__ if base in found}
+    assert {cls.__name__ for cls in parents if not is_abstract(cls)} == set()
+
+
+def test_only_abstract_methods_are_overridden():
+    """Also across several levels; dunder methods of Python and scikit-learn may be extended."""
+    found = set(our_classes())
+    overridden = [
+        f"{cls.__name__}.{name} overrides {base.__name__}.{name}"
+        for cls in found
+        for name in routines(cls)
+        if not (name.startswith("__") and name.endswith("__"))
+        for base in cls.__mro__[1:]
+        if base in found and name in routines(base)
+        if not getattr(routines(base)[name], "__isabstractmethod__", False)
+    ]
+    assert overridden == []
+
+
+def test_an_initialiser_is_extended_only_to_add_what_it_needs():
+    """A subclass with its own `__init__` calls the one above it."""
+    found = set(our_classes())
+    for cls in found:
+        init = vars(cls).get("__init__")
+        inherits = any("__init__" in vars(base) for base in cls.__mro__[1:] if base in found)
+        if inspect.isfunction(init) and inherits and not is_dataclass(cls):
+            assert "super().__init__" in inspect.getsource(init), cls
 
 
 def test_no_cycles():

@@ -10,8 +10,8 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.metrics import log_loss, roc_auc_score
 
-from sk_deltauq._training.rows import assign_folds
 from sk_deltauq._host import Stream, numpy_rng
+from sk_deltauq._training.rows import assign_folds
 from sk_deltauq._validation import scale_to_tensor
 from tests._helpers import LEARN, answers, assert_finite, assert_same_answers, classifier
 
@@ -177,7 +177,7 @@ def test_probabilities_become_confident_and_their_logarithm_stays_finite():
     X, y = blobs(2)
     model = classifier(**LEARN).fit(X, y)
     assert np.median(model.predict_proba(X).max(axis=1)) > 0.97
-    module = model.net_.module_
+    module = model.net_.module_.core
     with torch.no_grad():
         module.rest[-1].weight *= 1e4
     log_proba = model.predict_log_proba(X)

@@ -1,4 +1,4 @@
-"""The README and the pages say what is so: examples run, and what they name is there."""
+"""The README and the pages agree with the code: examples run, and every name in them exists."""
 
 import contextlib
 import doctest
@@ -11,27 +11,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks_uci.__main__ import cli
+from benchmarks_uci.__main__ import COMMANDS, cli
 from benchmarks_uci.commands import run, sources
 from benchmarks_uci.datasets import EMBEDDED, SETS
-from benchmarks_uci.methods import METHODS
-from benchmarks_uci.protocols import PROTOCOLS
-from benchmarks_uci.report.metrics import METRICS
+from benchmarks_uci.regression.study import STUDY
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BENCHMARK = (ROOT / "docs" / "benchmark.rst").read_text(encoding="utf-8")
-# The pages that show results, among others
-PAGES = "".join(p.read_text(encoding="utf-8") for p in sorted((ROOT / "docs").glob("*.rst")))
+FILES = [p for p in sorted((ROOT / "docs").iterdir()) if p.suffix in (".rst", ".md")]
+PAGES = "".join(path.read_text(encoding="utf-8") for path in FILES)
+PARAMETERS = {name: cli.get_command(None, name).params for name in COMMANDS}
 NUMBER = r"-?\d+\.?\d*(?:e[+-]?\d+)?"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class NumbersNearby(doctest.OutputChecker):
-    """The same words and spaces aside, the same numbers to 2 %: another CPU rounds otherwise."""
+    """Compare words exactly, and numbers to 2 %, because other processors round differently."""
 
     def check_output(self, want, got, optionflags):
-        # Spaces go, and a number may start or end in one, so compare what is between the numbers.
+        # A number may begin or end with a space, so compare the text between the numbers.
         same_text = [re.sub(NUMBER, "#", text).split() for text in (want, got)]
         numbers = [np.array(re.findall(NUMBER, text), dtype=float) for text in (want, got)]
         return (
@@ -78,7 +77,7 @@ def test_readme_links_to_files_that_exist():
 
 
 def command_lines():
-    """What follows `python -m benchmarks_uci` on a line of the README or the pages."""
+    """The text after `python -m benchmarks_uci` on each line of the README and the pages."""
     found = re.findall(r"python -m benchmarks_uci *([^`\n]*)", README + PAGES)
     return sorted(set(found))
 
@@ -87,13 +86,13 @@ def command_lines():
 def test_commands_and_options_that_are_shown_exist(line):
     words = line.split()
     name = words[0] if words and not words[0].startswith("-") else "run"
-    options = {o for parameter in cli.commands[name].params for o in parameter.opts}
+    options = {o for parameter in PARAMETERS[name] for o in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= options | {"--help"}
 
 
 @pytest.mark.parametrize("text", [README, BENCHMARK], ids=["README", "page"])
 def test_options_named_in_the_text_exist(text):
-    options = {o for c in cli.commands.values() for p in c.params for o in p.opts}
+    options = {o for parameters in PARAMETERS.values() for p in parameters for o in p.opts}
     named = set(re.findall(r"`(--[a-z][a-z-]*)", text))
     assert named
     assert named <= options
@@ -105,24 +104,24 @@ def test_benchmark_page_defines_every_score_and_exit_status():
         for names in re.findall(r"^(``.*``)$", BENCHMARK, re.M)
         for name in names[2:-2].split("``, ``")
     }
-    assert defined >= METRICS.keys()
-    assert defined >= PROTOCOLS.keys()
+    assert defined >= STUDY.metrics.keys()
+    assert defined >= STUDY.protocols.keys()
     statuses = {int(number) for number in re.findall(r"^   \* - (\d+)$", BENCHMARK, re.MULTILINE)}
     assert statuses == {0, 1, 2, sources.UNAVAILABLE, sources.CORRUPT, run.INTERRUPTED}
 
 
 def test_readme_names_what_the_benchmark_has():
     section = README.partition("## Benchmark")[2].partition("\n## ")[0]
-    assert [name for name in [*SETS, *PROTOCOLS] if name not in section] == []
+    assert [name for name in [*SETS, *STUDY.protocols] if name not in section] == []
 
 
 @pytest.fixture(scope="module")
 def tables():
-    """All tables of the pages, made where only what the documentation needs is installed."""
+    """All tables of the pages, made with only the packages that the documentation needs."""
     code = """
 import sys
 for name in ("openml", "distributed", "ngboost"):
-    sys.modules[name] = None  # from here on, to import it is an ImportError
+    sys.modules[name] = None  # importing it is an ImportError from here on
 sys.path.insert(0, "docs")
 from tables import TABLES
 print("\\0".join(f"{name}\\0{make()}" for name, make in TABLES.items()))
@@ -131,29 +130,59 @@ print("\\0".join(f"{name}\\0{make()}" for name, make in TABLES.items()))
     done = subprocess.run(command, capture_output=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr.decode()
     parts = done.stdout.decode("utf-8").split("\0")
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+    return dict(zip(parts[::2], (part.strip() for part in parts[1::2]), strict=True))
+
+
+def shown(directive):
+    """The arguments of a directive on all pages, in reStructuredText or in MyST's Markdown."""
+    pattern = rf"^(?:\.\. {directive}::|`{{3}}\{{{directive}\}}) (.+)$"
+    return sorted(re.findall(pattern, PAGES, re.MULTILINE))
 
 
 def test_pages_show_every_table(tables):
-    shown = re.findall(r"^\.\. benchmark-table:: (.+)$", PAGES, re.MULTILINE)
-    assert sorted(shown) == sorted(tables)
+    assert shown("benchmark-table") == sorted(tables)
 
 
-def test_pages_report_all_results_that_are_committed():
-    shown = re.findall(r"^\.\. benchmark-report:: (.+)$", PAGES, re.MULTILINE)
+def test_pages_report_all_committed_results():
     committed = (ROOT / "benchmarks_uci" / "results").glob("*.csv")
-    assert sorted(shown) == sorted(path.stem for path in committed)
+    assert shown("benchmark-report") == sorted(path.stem for path in committed)
 
 
 def test_tables_list_every_set_and_method(tables):
+    rows = {line.split("|")[1].strip(): line for line in tables["sets"].splitlines()[2:]}
+    assert [*rows] == [f"`{name}`" for name in SETS]
     for name, spec in SETS.items():
-        row = tables["sets"].partition(f"* - ``{name}``\n")[2].partition("* - ")[0]
-        assert f"- {spec.n_rows:,}\n" in row
-        assert f"- {spec.licence}\n" in row
-        assert ("embedded" in row) == (name in EMBEDDED)
-    for name, method in METHODS.items():
-        assert f"``{name}``\n   {method.title[0].upper()}" in tables["methods"]
-        assert method.description in tables["methods"]
-    paper = tables["preset paper"]
-    small = "``DeltaUQRegressor(embedding=None, hidden_layer_sizes=(50,))``"
-    assert f"{small}; above 30,000 training rows ``" in paper
+        cells = [cell.strip() for cell in rows[f"`{name}`"].split("|")]
+        assert {f"{spec.n_rows:,}", spec.licence} <= {*cells}
+        assert ("embedded" in cells) == (name in EMBEDDED)
+    for name, method in STUDY.methods.items():
+        title = f"{method.title[0].upper()}{method.title[1:]}"
+        assert f"- `{name}`: {title}. {method.description}" in tables["methods"]
+    for name, method in STUDY.variants.items():
+        assert f"| `{name}` " in tables["ablations"]
+        assert method.title in tables["ablations"]
+
+
+def test_tables_of_the_presets_show_what_differs_from_the_defaults(tables):
+    default, paper = (tables[f"preset {name}"].splitlines() for name in STUDY.presets)
+    assert len(default) == len(paper) == 2 + len(STUDY.methods)
+    assert [line.split()[3] for line in default if "| `deltauq` " in line] == [
+        "`DeltaUQRegressor()`"
+    ]
+    [row] = [line for line in paper if "| `deltauq` " in line]
+    small = "`DeltaUQRegressor(embedding=None, hidden_layer_sizes=(50,))`"
+    assert f"{small}; above 30,000 training rows `DeltaUQRegressor(" in row
+
+
+def test_reports_of_committed_results_are_markdown(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    from reports import report
+
+    text, sources_of_report = report("hl90-default", tmp_path / "plots")
+    assert text.startswith("## hl90, preset default\n")
+    assert "](plots/hl90-default-calibration.svg)" in text
+    assert [path.name for path in (tmp_path / "plots").iterdir()] == [
+        "hl90-default-calibration.svg"
+    ]
+    assert [path.suffix for path in sources_of_report] == [".csv", ".json"]

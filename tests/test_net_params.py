@@ -1,6 +1,7 @@
 """What reaches skorch through `net_params`, and a user's own torch module."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def test_net_params_set_a_learning_rate_schedule(make, data):
     "schedule", [LRScheduler, LRScheduler("StepLR", step_size=1), ("name", LRScheduler("StepLR"))]
 )
 def test_two_schedules_at_once_are_refused(make, data, schedule):
-    with pytest.raises(ValueError, match="learning_rate='constant' to have yours alone"):
+    with pytest.raises(ValueError, match="learning_rate='constant' to use your schedule alone"):
         make(net_params={"callbacks": [schedule]}).fit(*data)
 
 
@@ -211,5 +212,9 @@ def test_fits_of_a_users_module_in_threads_are_those_alone(make, data):
 
 
 def test_cpu_0_is_the_cpu(make, data):
-    model = make().fit(*data)
-    assert model._chunk_rows("cpu:0") == model._chunk_rows("cpu") < model._chunk_rows("cuda:0")
+    predictor = make().fit(*data)._predictor()
+    on_cpu, on_cpu_0, on_cuda = (
+        replace(predictor, device=device).count_chunk_rows()
+        for device in ("cpu", "cpu:0", "cuda:0")
+    )
+    assert on_cpu_0 == on_cpu < on_cuda

@@ -183,8 +183,8 @@ def test_numpy_scalars_and_arrays_are_fine(make, data, params):
     model = make(**params).fit(X, y)
     assert_finite(answers(model, X))
     sizes = np.atleast_1d(params.get("hidden_layer_sizes", (32,))).tolist()
-    module = model.net_.module_
-    assert [layer.weight.shape[1] for layer in [module.first, *module.rest]][:-1] == sizes
+    core = model.net_.module_.core
+    assert [layer.weight.shape[1] for layer in [core.first, *core.rest]][:-1] == sizes
 
 
 def test_parameters_set_after_a_fit_take_effect_at_the_next(make, data):
@@ -246,7 +246,9 @@ def test_alpha_decays_weights_but_not_biases(make, data):
         for p in group["params"]
     }
     names = dict(model.net_.module_.named_parameters())
-    assert {"first.bias", "first.weight", "embedding.frequencies"} <= set(names)
+    assert {
+        f"core.{name}" for name in ("first.bias", "first.weight", "embedding.frequencies")
+    } <= set(names)
     for name, p in names.items():
         assert decay[id(p)] == (0.5 / 20 if name.endswith("weight") else 0), name
     params = {"max_iter": 60, "learning_rate_init": 0.02}

@@ -1,5 +1,6 @@
-"""The public names: complete, documented, and documented alike where they mean the same."""
+"""The public names are complete and documented, and shared parameters are documented alike."""
 
+import ast
 import inspect
 import pkgutil
 import re
@@ -10,34 +11,22 @@ from numpydoc.docscrape import ClassDoc, FunctionDoc
 from numpydoc.validate import validate
 
 import sk_deltauq
-from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
+from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
+from tools import shared_docs
 
 API_PAGE = Path(__file__).parents[1] / "docs" / "api.rst"
 
-# What numpydoc checks and we do not ask for.
+# Checks of numpydoc that we do not require.
 NOT_REQUIRED = {
     "ES01",  # an extended summary
-    "EX01",  # examples; the classes' are asked for below
+    "EX01",  # examples; a test below requires them for classes
     "GL01",  # a summary on the line after the quotes
     "RT02",  # an unnamed return value
     "SA01",  # a section "See Also"
-    "SS05",  # no third person; it takes "Continuous" for one
+    "SS05",  # no third person; numpydoc takes "Continuous" for one
     "SS06",  # a summary on one line
     "YD01",  # a section "Yields"
 }
-
-# Documented apart, because the score of a class is not that of a number.
-MEANT_DIFFERENTLY = {"validation_scores_"}
-
-PAIRS = [
-    (DeltaUQRegressor, DeltaUQClassifier),
-    *(
-        (getattr(baselines, name), getattr(baselines, name.replace("Regressor", "Classifier")))
-        for name in baselines.__all__
-        if name.endswith("Regressor")
-        and name.replace("Regressor", "Classifier") in baselines.__all__
-    ),
-]
 
 
 def public_modules():
@@ -62,7 +51,7 @@ METHODS = [
     f"{name}.{method}"
     for name in CLASSES
     for method, value in inspect.getmembers(load(name), inspect.isroutine)
-    # Those of scikit-learn's own base classes and mixins are not ours to document.
+    # scikit-learn documents the methods of its base classes and mixins.
     if not method.startswith("_") and value.__module__.startswith("sk_deltauq")
 ]
 
@@ -115,42 +104,30 @@ def test_every_public_name_is_in_the_api_reference():
     assert len(listed) == len(set(listed)), "listed twice"
 
 
-def entries(doc, section):
-    """Type and text of each parameter; the numbers of references may differ."""
-    return {
-        name: (entry.type, re.sub(r"\[\d+\]_", "[]_", " ".join(" ".join(entry.desc).split())))
-        for entry in doc[section]
-        for name in entry.name.split(", ")
+def test_estimators_describe_shared_parameters_alike(capsys):
+    differs = shared_docs.main(["--check"])
+    assert not differs, f"{capsys.readouterr().out}Run: python tools/shared_docs.py --fix"
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_documented_defaults_are_those_of_the_signature(name):
+    signature = inspect.signature(load(name)).parameters
+    documented = {
+        parameter.name: ast.literal_eval(default)
+        for parameter in ClassDoc(load(name))["Parameters"]
+        for default in re.findall(r"default=(.*)", parameter.type)
+    }
+    assert documented == {
+        name: parameter.default
+        for name, parameter in signature.items()
+        if parameter.default is not inspect.Parameter.empty
     }
 
 
-@pytest.mark.parametrize("section", ["Parameters", "Attributes"])
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair[0].__name__)
-def test_regressor_and_classifier_document_what_they_share_alike(pair, section):
-    regressor, classifier = (entries(ClassDoc(cls), section) for cls in pair)
-    shared = regressor.keys() & classifier.keys() - MEANT_DIFFERENTLY
-    assert len(shared) > 3
-    for name in shared:
-        assert regressor[name] == classifier[name], name
-
-
-# Their text says what a method does with the parameter.
-TOLD_BY_METHOD = {"noise", "n_members", "embedding", "warm_start", "module", "random_state"}
-TOLD_BY_METHOD |= {"learning_rate_init"}  # of a variational network it is smaller
-
-
-@pytest.mark.parametrize("pair", PAIRS[1:], ids=lambda pair: pair[0].__name__)
-def test_baselines_document_what_they_share_with_delta_uq_alike(pair):
-    for cls, reference in zip(pair, PAIRS[0], strict=True):
-        own, theirs = (entries(ClassDoc(c), "Parameters") for c in (cls, reference))
-        for name in own.keys() & theirs.keys() - TOLD_BY_METHOD:
-            assert own[name] == theirs[name], name
-
-
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "predict"])
-def test_shared_methods_document_their_input_alike(method):
+def test_regressors_and_classifiers_describe_shared_inputs_alike(method):
     regressor, classifier = (
-        entries(FunctionDoc(getattr(cls, method)), "Parameters")
+        {entry.name: entry for entry in FunctionDoc(getattr(cls, method))["Parameters"]}
         for cls in (DeltaUQRegressor, DeltaUQClassifier)
     )
     for name in {"X", "sample_weight"} & regressor.keys():

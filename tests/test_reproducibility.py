@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._torch.networks import AnchoredMLP
+from sk_deltauq._methods.anchored import Anchored
 from tests._helpers import (
     ESTIMATORS,
     answers,
     assert_same_answers,
     assert_stacked_is_alone,
-    embed,
+    member_weights,
     regressor,
 )
 
@@ -246,20 +246,17 @@ def test_several_threads_fit_the_same_model(make, data):
     ],
 )
 def test_stacked_members_are_the_members_trained_one_by_one(kind, hold_out, weighted):
-    def make_module(n_outputs, generators, members):
-        settings = {"hidden_layer_sizes": (8, 8), "activation": "relu"}
-        embedding = embed("periodic" if weighted else "alternating", 2, generators, members)
-        module = AnchoredMLP(embedding, n_outputs, generators=generators, **settings)
-        module.set_anchors(torch.tensor([[0.5, -1.0], [-0.3, 0.2], [1.0, 1.0]]))
-        return module
-
-    assert_stacked_is_alone(make_module, kind=kind, hold_out=hold_out, weighted=weighted)
+    embedding = "periodic" if weighted else "alternating"
+    settings = {"hold_out": hold_out, "weighted": weighted, "embedding": embedding}
+    assert_stacked_is_alone(Anchored(3), kind=kind, **settings)
 
 
 def test_the_first_member_does_not_depend_on_how_many_there_are(make, data):
     X, y = data
     params = {"early_stopping": False, "max_iter": 5, "tol": 0}
     one, three = (make(n_members=n, **params).fit(X, y) for n in (1, 3))
-    for own, stacked in zip(one.net_.member_tensors(0), three.net_.member_tensors(0), strict=True):
+    for own, stacked in zip(
+        member_weights(one.net_, 0), member_weights(three.net_, 0), strict=True
+    ):
         torch.testing.assert_close(stacked, own, rtol=1e-4, atol=1e-6)
     assert not torch.equal(*(three.net_.module_.core.first.weight[m] for m in (0, 1)))

@@ -17,13 +17,13 @@ def seen(monkeypatch):
     calls = []
     train = StackedNet.train
 
-    def spy(net, rows: TrainingRows, **settings):
+    def spy(net, rows: TrainingRows, *, batches, **settings):
         state = [g.get_state() for g in rows.generators]
-        batches = [c.clone() for (_, c), _ in net.get_iterator(rows, training=True)]
+        anchors = [c.clone() for (_, c), _ in batches]
         for g, s in zip(rows.generators, state, strict=True):
             g.set_state(s)
-        calls.append((rows.held_out.clone(), torch.cat(batches, dim=-1)))
-        return train(net, rows, **settings)
+        calls.append((rows.held_out.clone(), torch.cat(anchors, dim=-1)))
+        return train(net, rows, batches=batches, **settings)
 
     monkeypatch.setattr(StackedNet, "train", spy)
     return calls
@@ -103,7 +103,7 @@ def test_partial_fit_takes_todays_step_size_batch_size_and_loss(regression_data)
 @pytest.mark.parametrize("changed", [{"alpha": 50.0}, {"net_params": {"lr": 0.1}}])
 def test_partial_fit_refuses_another_optimizer(make, data, changed):
     model = make().partial_fit(*data).set_params(**changed)
-    with pytest.raises(ValueError, match=rf"cannot go on .* another {next(iter(changed))}\."):
+    with pytest.raises(ValueError, match=rf"cannot continue .* another {next(iter(changed))}\."):
         model.partial_fit(*data)
     model.set_params(warm_start=True).fit(*data)
     model.partial_fit(*data)  # the warm fit made an optimizer of these settings

@@ -82,7 +82,7 @@ def test_an_error_in_a_thread_reaches_the_caller():
 def test_predictions_do_not_depend_on_the_number_of_threads(regression_data):
     model = DeltaUQRegressor(n_anchors=60, max_iter=2, random_state=0).fit(*regression_data)
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(10 * model._chunk_rows("cpu") + 3, 3))
+    X = rng.uniform(size=(10 * model._predictor().count_chunk_rows() + 3, 3))
     shared = model.predict(X, return_std=True)
     torch.set_num_threads(1)
     alone = model.predict(X, return_std=True)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sk_deltauq import DeltaUQRegressor
+from sk_deltauq._methods.anchored import DistanceInflation
 from sk_deltauq._validation import scale_to_tensor
 
 PARAMS = {"hidden_layer_sizes": (8,), "max_iter": 10, "n_iter_no_change": 10, "random_state": 0}
@@ -31,7 +32,7 @@ def pair(data, **params):
 
 def factors(model, X):
     x = scale_to_tensor(X, model.x_scaler_)
-    return 1 + 0.7 * model._landmarks_.excess(x).numpy().astype(float)
+    return DistanceInflation(model._landmarks_, 0.7)(x).numpy().astype(float)
 
 
 @pytest.mark.parametrize("params", [{}, {"n_members": 2}, {"noise": None}, {"n_anchors": 1}])
@@ -49,7 +50,7 @@ def test_std_grows_by_the_factor_and_the_mean_stays(data, new, params):
 def test_the_mean_alone_asks_for_no_distance(data, new, monkeypatch):
     wide, _ = pair(data)
     mean, _ = wide.predict(new, return_std=True)
-    monkeypatch.setattr(type(wide), "_row_factors", None)
+    monkeypatch.setattr(DistanceInflation, "forward", None)
     np.testing.assert_array_equal(wide.predict(new), mean)
 
 

@@ -1,1 +1,1 @@
-"""The commands of `python -m benchmarks_uci`, a file each."""
+"""The commands of `python -m benchmarks_uci`, one file each."""

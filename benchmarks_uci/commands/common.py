@@ -1,4 +1,4 @@
-"""What the commands share: options that are lists of names, and `run` as the default command."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import click
 
 
 class Names(click.ParamType):
-    """Names out of those that exist, with commas between them; `all` means every one.
+    """A list of existing names, separated by commas; `all` means every one.
 
-    `more` are groups of further names: the name of a group stands for all of its names, and `all`
-    has none of them.
+    `more` are groups of further names: the name of a group means all names in it, and `all`
+    includes none of them.
     """
 
     name = "names"
@@ -37,31 +37,28 @@ class Names(click.ParamType):
         names = [one for name in names for one in self.groups.get(name, [name])]
         for name in names:
             if name not in self.existing:
-                self.fail(unknown(self.kind, name, self.existing), param, ctx)
+                self.fail(explain_unknown(self.kind, name, self.existing), param, ctx)
         return list(dict.fromkeys(names)) or self.fail("it is empty.", param, ctx)
 
 
 class AllNames(list):
-    """Every name that exists, because the user said `all`."""
+    """Every existing name, because the user gave `all`."""
 
 
-class DefaultRun(click.Group):
-    """A group that means `run` where no command is named."""
+class Count(click.ParamType):
+    """A number from 1, or `all`, which is None."""
 
-    def parse_args(self, ctx, args):
-        first = args[0] if args else "-"
-        if first.startswith("-") and first not in self.get_help_option_names(ctx):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
+    name = "count"
 
-    def resolve_command(self, ctx, args):
-        if args[0] not in (commands := self.list_commands(ctx)):
-            ctx.fail(unknown("command", args[0], commands))
-        return super().resolve_command(ctx, args)
+    def get_metavar(self, param, ctx=None):
+        return "N|all"
+
+    def convert(self, value, param, ctx):
+        return None if value == "all" else click.IntRange(1).convert(value, param, ctx)
 
 
-def unknown(kind: str, name: str, existing: list[str]) -> str:
-    """Say that a name does not exist, which one may be meant, and which there are."""
+def explain_unknown(kind: str, name: str, existing: list[str]) -> str:
+    """Say that a name does not exist, which similar name does, and which names exist."""
     near = difflib.get_close_matches(name.lower(), existing, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"there is no {kind} {name!r}.{hint} There are: {', '.join(existing)}."

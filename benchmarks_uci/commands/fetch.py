@@ -1,4 +1,4 @@
-"""`python -m benchmarks_uci fetch`: see to it that the data are there, and say what they are."""
+"""`python -m benchmarks_uci fetch`: load every data set, check it, and say where it came from."""
 
 from __future__ import annotations
 
@@ -19,19 +19,14 @@ HEADERS = "set", "rows", "features", "source", "content hash", "licence"
 
 
 @click.command(context_settings={"show_default": True})
-@click.option(
-    "--data",
-    type=Names("set", datasets.NAMES),
-    default="all",
-    help="Sets.",
-)
+@click.option("--data", type=Names("set", datasets.NAMES), default="all", help="Data sets.")
 @source_options
 @click.pass_context
 def fetch(ctx, data, sources):
-    """Load every set, from OpenML if need be, check it, and print where it came from.
+    """Load every data set, check it, and print its source.
 
-    What OpenML sends is kept in its cache, so that `run` needs no network. Exit status: 3 if a
-    set cannot be had, 4 if one is not the expected data.
+    OpenML is used if no other source has the set. Its cache keeps the download, so that `run`
+    needs no network. Exit status: 3 if a set is not available, 4 if one is not the expected data.
     """
     rows, failed = [], []
     names = tqdm(data, desc="fetch", unit="set", disable=not sys.stderr.isatty())
@@ -40,7 +35,7 @@ def fetch(ctx, data, sources):
         if names.disable:
             logger.info("loading %s", name)
         try:
-            rows.append(_row(datasets.load(name, sources)))
+            rows.append(_as_row(datasets.load(name, sources)))
         except datasets.DataError as error:
             failed.append(error)
     if rows:
@@ -52,8 +47,8 @@ def fetch(ctx, data, sources):
         ctx.exit(exit_status(failed))
 
 
-def _row(dataset):
-    # `load` compares the whole hash; with another one there is no data set.
+def _as_row(dataset):
+    # `load` compares the whole hash and raises if it differs.
     checked = f"{dataset.content_hash[:12]}, as expected"
     licence = datasets.SETS[dataset.name].licence
     return dataset.name, *dataset.X.shape, dataset.source, checked, licence

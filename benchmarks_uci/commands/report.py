@@ -1,4 +1,4 @@
-"""`report`: tables, plots and pages from the files of earlier runs."""
+"""`python -m benchmarks_uci report`: tables, plots and a page from the results of earlier runs."""
 
 from __future__ import annotations
 
@@ -7,80 +7,107 @@ from pathlib import Path
 
 import click
 
-from benchmarks_uci import figures
-from benchmarks_uci.report import ResultsError, by_run, read, readme, write_compact
-from benchmarks_uci.report.contents import Plot, contents, main_table
-from benchmarks_uci.report.metrics import METRICS
-from benchmarks_uci.report.tables import FORMATS
+from benchmarks_uci.analysis import readme
+from benchmarks_uci.analysis.frame import make_frame, split_runs
+from benchmarks_uci.analysis.tables import FORMATS
+from benchmarks_uci.engine.compact import ResultsError, write_compact
+from benchmarks_uci.engine.records import read
+from benchmarks_uci.engine.study import Study
+from benchmarks_uci.regression.study import STUDY
 
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+RESULTS = ROOT / "benchmarks_uci" / "results"
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command(context_settings={"show_default": True})
-@click.argument("results", type=click.Path(path_type=Path), default="results")
-@click.option("--out", type=FOLDER, help="Folder for report.md, report.html and the plots.")
-@click.option("--metric", type=click.Choice(list(METRICS)), default="nll", help="Score to show.")
-@click.option(
-    "--format", "fmt", type=click.Choice(FORMATS), default="plain", help="Of the printed tables."
-)
-@click.option("--compact", type=FOLDER, help="Folder for one CSV file (and JSON) a run.")
-@click.option(
-    "--readme", "of_readme", is_flag=True, help="Write the committed results into the README."
-)
-@click.option(
-    "--check", is_flag=True, help="With --readme: write nothing, fail if it does not agree."
-)
-def report(results, out, metric, fmt, compact, of_readme, check):
-    """Show what earlier runs found; nothing is fitted, and no data are loaded.
+def make_report(study: Study) -> click.Command:
+    """Return the command that reports on a study."""
 
-    RESULTS is a results folder of the run command, or a CSV file or folder of --compact.
-    """
-    if check and not of_readme:
-        raise click.UsageError("--check goes with --readme.")
-    try:
-        if of_readme:
-            _readme(check)
-            return
-        records = read(results)
-        for run in by_run(records).values():
-            table, explained = main_table(run, metric)
-            click.echo(f"{table.title}\n\n{table.render(fmt)}\n")
-            click.echo("\n".join(explained) + "\n")
-        if out is not None:
-            _write_pages(records, metric, out)
-        if compact is not None:
-            for path in write_compact(records, compact):
-                click.echo(f"wrote {path}")
-    except (ResultsError, ImportError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+    @click.command("report", context_settings={"show_default": True})
+    @click.argument("results", type=click.Path(path_type=Path), default="results")
+    @click.option("--out", type=FOLDER, help="Folder for report.md and the plots.")
+    @click.option(
+        "--metric",
+        type=click.Choice([*study.metrics]),
+        default=next(iter(study.metrics)),
+        help="Score to show.",
+    )
+    @click.option(
+        "--format", "fmt", type=click.Choice([*FORMATS]), default="plain", help="Table format."
+    )
+    @click.option("--compact", type=FOLDER, help="Folder for one CSV and one JSON file per run.")
+    @click.option(
+        "--readme",
+        "of_readme",
+        is_flag=True,
+        help="Write the committed results into the README instead.",
+    )
+    @click.option(
+        "--check", is_flag=True, help="With --readme: write nothing, fail if it does not agree."
+    )
+    def report(results, out, metric, fmt, compact, of_readme, check):
+        """Show the results of earlier runs. Nothing is fitted, and no data are loaded.
+
+        RESULTS is a results folder of the run command, or a CSV file or folder of --compact.
+        """
+        if check and not of_readme:
+            raise click.UsageError("--check needs --readme.")
+        try:
+            if of_readme:
+                _update_readme(study, check)
+                return
+            records = read(results, study)
+            _print_tables(records, study, metric, fmt)
+            if out is not None:
+                _write_page(records, study, metric, out)
+            if compact is not None:
+                for path in write_compact(records, compact, study):
+                    click.echo(f"wrote {path}")
+        except (ResultsError, ImportError, OSError) as error:
+            raise click.ClickException(str(error)) from error
+
+    return report
 
 
-def _readme(check: bool):
-    difference = readme.disagreement(readme.README, readme.RESULTS)
+def _update_readme(study: Study, check: bool):
+    difference = readme.compare(README, RESULTS, study)
     if check and difference:
         click.echo(difference)
         click.echo(
-            "The README does not agree with the results: report --readme mends it.", err=True
+            "The README does not agree with the results. Run report --readme to update it.",
+            err=True,
         )
         sys.exit(1)
     if difference:
-        readme.write(readme.README, readme.RESULTS)
-    click.echo("The README agrees with the results." if not difference else "README written.")
+        text = README.read_text(encoding="utf-8")
+        README.write_text(readme.update(text, RESULTS, study), encoding="utf-8")
+    click.echo("README written." if difference else "The README agrees with the results.")
 
 
-def _write_pages(records: list[dict], metric: str, out: Path):
-    # Imported here: only the pages need matplotlib, an extra.
-    from benchmarks_uci.report import html, markdown
+def _print_tables(records, study, metric, fmt):
+    from benchmarks_uci.analysis.page import main_table
 
-    blocks = contents(records, metric)
+    for _, run in split_runs(make_frame(records, study)):
+        table, explained = main_table(run, study, metric)
+        click.echo(f"{table.title}\n\n{table.render(fmt)}\n")
+        click.echo("\n".join(explained) + "\n")
+
+
+def _write_page(records, study, metric, out: Path):
+    # Imported here: only the page needs matplotlib, an optional package.
+    from benchmarks_uci import figures
+    from benchmarks_uci.analysis.page import write_page
+
+    text, drawn = write_page(records, study, metric)
     out.mkdir(parents=True, exist_ok=True)
-    pages = {"report.md": markdown.page(blocks), "report.html": html.page(blocks)}
-    for name, text in pages.items():
-        (out / name).write_text(text, encoding="utf-8")
-        click.echo(f"wrote {out / name}")
-    for block in blocks:
-        if isinstance(block, Plot):
-            for fmt in figures.FORMATS:
-                path = out / f"{block.name}.{fmt}"
-                path.write_bytes(figures.as_bytes(block.figure, fmt))
-                click.echo(f"wrote {path}")
+    (out / "report.md").write_text(text, encoding="utf-8")
+    click.echo(f"wrote {out / 'report.md'}")
+    for name, figure in drawn.items():
+        for fmt in figures.FORMATS:
+            path = out / f"{name}.{fmt}"
+            path.write_bytes(figures.as_bytes(figure, fmt))
+            click.echo(f"wrote {path}")
+
+
+report = make_report(STUDY)

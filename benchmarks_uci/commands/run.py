@@ -1,4 +1,4 @@
-"""`python -m benchmarks_uci run`: fit what has no result yet, and print the table of all asked."""
+"""`python -m benchmarks_uci run`: run the tasks without a result, and print a table of all."""
 
 from __future__ import annotations
 
@@ -13,176 +13,197 @@ import joblib
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from benchmarks_uci import datasets, report, runner
-from benchmarks_uci.commands.common import AllNames, Names
+from benchmarks_uci import datasets
+from benchmarks_uci.analysis.lines import last_line
+from benchmarks_uci.analysis.page import summarise_runs
+from benchmarks_uci.commands.common import AllNames, Count, Names
 from benchmarks_uci.commands.sources import exit_status, source_options
-from benchmarks_uci.engines import ENGINES, EngineError
-from benchmarks_uci.methods import ABLATIONS, METHODS, PRESETS, REFERENCE
-from benchmarks_uci.protocols import PROTOCOLS
-from benchmarks_uci.store import Store, StoreError
-from benchmarks_uci.task import task_of
-from benchmarks_uci.tasks import plan
+from benchmarks_uci.engine import runner
+from benchmarks_uci.engine.backends import BACKENDS, BackendError
+from benchmarks_uci.engine.compact import ResultsError
+from benchmarks_uci.engine.plan import find_finished, plan
+from benchmarks_uci.engine.records import read
+from benchmarks_uci.engine.store import Store, StoreError
+from benchmarks_uci.engine.study import Study
+from benchmarks_uci.engine.task import task_of
+from benchmarks_uci.regression.study import STUDY
 
 logger = logging.getLogger("benchmarks_uci")
 
-INTERRUPTED = 130  # what shells give for Ctrl-C
+INTERRUPTED = 130  # as shells return after Ctrl-C
 
 
-class Count(click.IntRange):
-    """A number from 1, or `all`, which is None."""
+def make_run(study: Study) -> click.Command:
+    """Return the command that runs a study."""
+    variants = {"ablations": [study.references[-1], *study.variants]} if study.variants else {}
 
-    name = "count"
+    @click.command("run", context_settings={"show_default": True})
+    @click.option(
+        "--data",
+        type=Names("set", study.data),
+        default=study.defaults["data"],
+        help="Data sets; all: every set that is available.",
+    )
+    @click.option(
+        "--methods",
+        type=Names("method", study.methods, variants),
+        default=study.defaults["methods"],
+        help="Methods; all: every method of the tables; ablations: Delta-UQ and its variants.",
+    )
+    @click.option(
+        "--protocol",
+        type=click.Choice([*study.protocols]),
+        default=study.defaults["protocol"],
+        help="How to split the rows.",
+    )
+    @click.option(
+        "--preset",
+        type=click.Choice(study.presets),
+        default=study.presets[0],
+        help="Settings of the methods.",
+    )
+    @click.option("--splits", type=Count(), default=2, help="Number of splits, from the first.")
+    @click.option(
+        "--results",
+        type=click.Path(file_okay=False, path_type=Path),
+        default="results",
+        help="Folder with one file per fit. Fits that have a file are not repeated.",
+    )
+    @click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        default=joblib.cpu_count,
+        show_default="one per core",
+        help="Number of processes, with one thread each.",
+    )
+    @click.option(
+        "--engine", type=click.Choice(BACKENDS), default="processes", help="Where fits run."
+    )
+    @click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="For --engine dask: a cluster whose workers have one thread each, and this code.",
+    )
+    @click.option(
+        "--known",
+        type=click.Path(exists=True, path_type=Path),
+        help="Results to start from: a folder of another run, or a CSV of report --compact. They "
+        "are copied.",
+    )
+    @click.option("--retry-failed", is_flag=True, help="Repeat fits that failed before.")
+    @source_options
+    @click.pass_context
+    def run(ctx, **options):
+        """Fit every method on every split of every set, and print a table of scores.
 
-    def __init__(self):
-        super().__init__(min=1)
+        Each result is kept in a file. After an interruption, the same command continues from
+        there. Exit status: 1 if a fit failed, 2 for a wrong option, 3 if a set is not available,
+        4 if one is not the expected data, 130 after Ctrl-C.
+        """
+        if (options["engine"] == "dask") != bool(options["scheduler"]):
+            raise click.UsageError("--engine dask and --scheduler ADDRESS need each other.")
+        source = ctx.get_parameter_source("jobs")
+        if options["scheduler"] and source is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError("--jobs needs --engine processes: a cluster has its workers.")
+        try:
+            _run(ctx, study, **options)
+        except KeyboardInterrupt:
+            click.echo(
+                f"\nStopped. Finished results are in {options['results']}; run again to continue.",
+                err=True,
+            )
+            ctx.exit(INTERRUPTED)
+        except datasets.DataError as error:
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(exit_status([error]))
+        except (BackendError, StoreError, ResultsError) as error:
+            raise click.ClickException(str(error)) from error
 
-    def get_metavar(self, param, ctx=None):
-        return "N|all"
-
-    def convert(self, value, param, ctx):
-        return None if value == "all" else super().convert(value, param, ctx)
+    return run
 
 
-@click.command(context_settings={"show_default": True})
-@click.option(
-    "--data",
-    type=Names("set", datasets.NAMES),
-    default="boston,wine",  # with two splits, a matter of a minute on two cores
-    help="Sets; all: those that can be had.",
-)
-@click.option(
-    "--methods",
-    type=Names("method", METHODS, {"ablations": [REFERENCE, *ABLATIONS]}),
-    default="marginal,deltauq,mcdropout,deepensemble,bnn",
-    help="Methods; all: those that are compared; ablations: Delta-UQ and what it is without.",
-)
-@click.option(
-    "--protocol", type=click.Choice(list(PROTOCOLS)), default="random80", help="How to split."
-)
-@click.option("--preset", type=click.Choice(PRESETS), default="default", help="Whose settings.")
-@click.option("--splits", type=Count(), default=2, help="The first so many of the splits.")
-@click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    default="results",
-    help="Folder with a file a fit. What it has is not done again.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    default=joblib.cpu_count,
-    show_default="one a core",
-    help="Processes, one thread each.",
-)
-@click.option(
-    "--engine", type=click.Choice(ENGINES), default="processes", help="Where the fits run."
-)
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="For --engine dask: a cluster whose workers have one thread each, and this code.",
-)
-@click.option(
-    "--known",
-    type=click.Path(exists=True, path_type=Path),
-    help="Results to go on from, a folder of another run or a CSV of report --compact; copied.",
-)
-@click.option("--retry-failed", is_flag=True, help="Do again what failed before.")
-@source_options
-@click.pass_context
-def run(
-    ctx, data, methods, protocol, preset, splits, results, known, retry_failed, sources, **where
+def _run(
+    ctx,
+    study: Study,
+    *,
+    data,
+    methods,
+    protocol,
+    preset,
+    splits,
+    results,
+    known,
+    retry_failed,
+    sources,
+    **where,
 ):
-    """Fit every method on every split of every set, and print a table of scores.
-
-    Each result is kept in a file: after a run that was stopped, the same command goes on from
-    there. Exit status: 1 if a fit failed, 2 for a wrong option, 3 if a set cannot be had, 4 if
-    one is not the expected data, 130 after Ctrl-C.
-    """
-    if (where["engine"] == "dask") != bool(where["scheduler"]):
-        raise click.UsageError("--engine dask and --scheduler ADDRESS go together.")
-    if where["scheduler"] and ctx.get_parameter_source("jobs").name == "COMMANDLINE":
-        raise click.UsageError("--jobs is of --engine processes: a Dask cluster has its workers.")
+    """Run what has no result, and print all results that were asked for."""
     start = time.perf_counter()
-    try:
-        store = Store(results, report.read(known) if known else ())
-        loaded, no_data = _load(data, sources)
-        tasks, left_out = plan(protocol, preset, loaded, methods, splits)
-        records = runner.finished(tasks, loaded, store)
-        todo = [t for t in tasks if t not in records or (retry_failed and _failed(records[t]))]
-        logger.info("%d fits, %d to do; results are in %s.", len(tasks), len(todo), results)
-        with contextlib.closing(runner.run(todo, loaded, store, **where)) as done:
-            for record in _with_progress(done, len(todo)):
-                records[task_of(record)] = record
-    except KeyboardInterrupt:
-        click.echo(f"\nStopped. What was finished is in {results}; run again to go on.", err=True)
-        ctx.exit(INTERRUPTED)
-    except datasets.DataError as error:
-        click.echo(f"Error: {error}", err=True)
-        ctx.exit(exit_status([error]))
-    except (EngineError, StoreError, report.ResultsError) as error:
-        raise click.ClickException(str(error)) from error
+    store = Store(results, study, read(known, study) if known else ())
+    loaded, no_data = _load(study, data, sources)
+    tasks, left_out = plan(study, protocol, preset, loaded, methods, splits)
+    records = find_finished(study, tasks, loaded, store)
+    todo = [t for t in tasks if t not in records or (retry_failed and _has_failed(records[t]))]
+    logger.info("%d fits, %d to do; results are in %s.", len(tasks), len(todo), results)
+    with contextlib.closing(runner.run(study, todo, loaded, store, **where)) as done:
+        for record in _with_progress(study, done, len(todo)):
+            records[task_of(record)] = record
     records = {task: records[task] for task in tasks}  # in the order of the table
-    _print_results(list(records.values()), [*no_data, *left_out])
+    if records:
+        click.echo(summarise_runs([*records.values()], study))
+    for what, why in [*no_data, *left_out]:
+        click.echo(f"Left out: {what}: {why}")
     click.echo(f"{len(todo)} fits in {time.perf_counter() - start:.0f} s.")
-    if failed := [task for task, record in records.items() if _failed(record)]:
-        _print_failures({task: _last_line(records[task]) for task in failed}, store)
+    if failed := [task for task, record in records.items() if _has_failed(record)]:
+        _print_failures({task: last_line(records[task]["error"]) for task in failed}, store)
         ctx.exit(1)
 
 
-def _load(names, sources):
-    """The sets by name, and those left out with the reason; only of all may some be left out."""
+def _load(study, names, sources):
+    """Load the sets by name; with `all`, a set that is not available is left out."""
     loaded, left_out = {}, []
     for name in names:
         try:
-            loaded[name] = datasets.load(name, sources)
+            loaded[name] = study.load(name, sources)
         except datasets.DataUnavailable as error:
             if not isinstance(names, AllNames):
                 raise
             left_out.append((name, str(error)))
     if not loaded:
-        raise datasets.DataUnavailable(f"no set can be had. {left_out[0][1]}")
+        raise datasets.DataUnavailable(f"no set is available. {left_out[0][1]}")
     return loaded, left_out
 
 
-def _failed(record):
+def _has_failed(record):
     return record["status"] == "failed"
-
-
-def _last_line(record):
-    return record["error"].strip().splitlines()[-1]
-
-
-def _print_results(records, left_out):
-    """The table, what it shows, and what is not in it."""
-    if records:
-        click.echo(report.table(records))
-        click.echo(f"\n{report.notes(records)}")
-    for what, why in left_out:
-        click.echo(f"Left out: {what}: {why}")
 
 
 def _print_failures(failed, store):
     for task, why in failed.items():
         click.echo(f"Failed: {task}: {why}\n  {store.path(task)}", err=True)
     click.echo(
-        f"{len(failed)} fits failed; these files hold their tracebacks. With --retry-failed they "
-        "are done again.",
+        f"{len(failed)} fits failed; these files hold their tracebacks. --retry-failed repeats "
+        "them.",
         err=True,
     )
 
 
-def _with_progress(records, n_tasks):
-    """A progress bar on a terminal, one log line a task elsewhere."""
+def _with_progress(study, records, n_tasks):
+    """Show a progress bar on a terminal, and log one line per task elsewhere."""
     if sys.stderr.isatty():
         with logging_redirect_tqdm():
             yield from tqdm(records, total=n_tasks, desc="fits", unit="fit")
         return
+    first, *_ = study.metrics.values()
     for i, record in enumerate(records, 1):
-        if _failed(record):
-            told = f"failed: {_last_line(record)}"
+        if _has_failed(record):
+            outcome = f"failed: {last_line(record['error'])}"
         else:
-            told = f"NLL {record['nll']:.3f}, {record['fit_seconds']:.1f} s"
+            costs = "".join(f", {record[name]:.1f} s" for name in study.costs[:1])
+            outcome = f"{first.title} {record[first.name]:.3f}{costs}"
         names = record["data"], record["method"], record["split"]
-        logger.info("%d/%d %s %s split %d: %s", i, n_tasks, *names, told)
+        logger.info("%d/%d %s %s split %d: %s", i, n_tasks, *names, outcome)
         yield record
+
+
+run = make_run(STUDY)

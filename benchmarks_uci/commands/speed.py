@@ -1,4 +1,4 @@
-"""`python -m benchmarks_uci speed`: compare the speed of things run side by side."""
+"""`python -m benchmarks_uci speed`: compare the speed of operations run side by side."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from benchmarks_uci.speed import curves, files, measure, results
 logger = logging.getLogger("benchmarks_uci")
 
 
-def _usable(context, parameter, device):
+def _check_device(context, parameter, device):
     if device is None:
         return None
     try:
@@ -31,8 +31,8 @@ def _usable(context, parameter, device):
     return device
 
 
-def _writable(context, parameter, path):
-    """Say that a file cannot be written before minutes are spent on what goes into it."""
+def _check_writable(context, parameter, path):
+    """Say that a file cannot be written before minutes are spent on its contents."""
     if path is None:
         return None
     if not path.parent.is_dir():
@@ -40,8 +40,8 @@ def _writable(context, parameter, path):
     return path
 
 
-def _drawable(context, parameter, path):
-    if _writable(context, parameter, path) is None:
+def _check_plot(context, parameter, path):
+    if _check_writable(context, parameter, path) is None:
         return None
     if path.suffix[1:] not in figures.FORMATS:
         endings = " or ".join(f".{fmt}" for fmt in figures.FORMATS)
@@ -57,37 +57,37 @@ FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 
 @click.command(context_settings={"show_default": True})
-@click.option("--quick", is_flag=True, help="Tiny sizes: tries the code, measures nothing.")
+@click.option("--quick", is_flag=True, help="Tiny sizes: tests the code, measures nothing.")
 @click.option("--threads", type=click.IntRange(1), default=1, help="Threads of torch and BLAS.")
 @click.option(
     "--only",
     type=Names("measurement", measure.MEASUREMENTS),
     default="all",
-    help=f"Out of {', '.join(measure.MEASUREMENTS)}.",
+    help=f"Measurements: {', '.join(measure.MEASUREMENTS)}.",
 )
 @click.option(
     "--device",
-    callback=_usable,
-    help="A device of torch, such as cuda, to measure beside the CPU, and nothing else.",
+    callback=_check_device,
+    help="A torch device, such as cuda: compare it with the CPU, and measure nothing else.",
 )
-@click.option("--out", type=FILE, callback=_writable, help="JSON file for all figures.")
+@click.option("--out", type=FILE, callback=_check_writable, help="JSON file for all results.")
 @click.option(
     "--plot",
     type=FILE,
-    callback=_drawable,
-    help="PNG or SVG file of how the cost grows with rows, features, anchors, members and width.",
+    callback=_check_plot,
+    help="PNG or SVG file: cost against rows, features, anchors, members and width.",
 )
 @source_options
 def speed(quick, threads, only, device, out, plot, sources):
-    """Compare the speed of things run side by side, and print their ratios.
+    """Compare the speed of operations run side by side, and print their ratios.
 
-    With --only, a file that --out names keeps its other figures.
+    With --only, the file of --out keeps its other results.
     """
     if device is not None and plot is not None:
-        raise click.UsageError("--plot is of the CPU: it does not go with --device.")
+        raise click.UsageError("--plot shows the CPU only: do not combine it with --device.")
     a_part = len(only) < len(measure.MEASUREMENTS)
     if device is not None and a_part:
-        raise click.UsageError("--only is of the CPU: it does not go with --device.")
+        raise click.UsageError("--only measures the CPU only: do not combine it with --device.")
     environment = measure.environment(threads, device)
     kept = None
     if out is not None and out.exists() and a_part:
@@ -97,13 +97,13 @@ def speed(quick, threads, only, device, out, plot, sources):
             raise click.BadParameter(str(error), param_hint="--out") from error
     found, grown = {}, []
     if device is None:
-        for name in _announced(only):
+        for name in _announce(only):
             found[name] = measure.run(name, quick=quick, n_threads=threads, sources=sources)
     else:
-        for name in _announced([device]):
+        for name in _announce([device]):
             found[name] = measure.run_on(device, quick=quick, n_threads=threads)
     if plot is not None:
-        for _ in _announced(["curves"]):
+        for _ in _announce(["curves"]):
             grown = measure.run_curves(quick=quick, n_threads=threads)
     click.echo(results.table(list(chain.from_iterable(found.values()))))
     click.echo(f"\n{measure.notes(threads, device)}")
@@ -116,8 +116,8 @@ def speed(quick, threads, only, device, out, plot, sources):
         plot.write_bytes(figures.as_bytes(curves.plot(grown), plot.suffix[1:]))
 
 
-def _announced(names):
-    """The names, each said when its turn comes."""
+def _announce(names):
+    """Yield the names, and show each one when its turn comes."""
     bar = tqdm(names, desc="speed", disable=not sys.stderr.isatty())
     with logging_redirect_tqdm():
         for name in bar:

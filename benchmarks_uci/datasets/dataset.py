@@ -32,14 +32,11 @@ class Sources:
         The OpenML cache; None is the cache that openml is configured to use.
     offline : bool, default=False
         Whether the network must not be used.
-    timeout : float, default=20.0
-        Not used: openml has no time limit. The field goes together with the option `--timeout`.
     """
 
     data_dir: Path | None = None
     cache_dir: Path | None = None
     offline: bool = False
-    timeout: float = 20.0
 
 
 @dataclass(frozen=True)

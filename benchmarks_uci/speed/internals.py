@@ -31,9 +31,9 @@ def read_network(model: DeltaUQRegressor, dtype=torch.float32) -> PaperNetwork:
     module = model.net_.module_
     (W, bias), *rest = [
         (layer.weight[0].to(dtype), layer.bias[0, :, 0].to(dtype))
-        for layer in (module.first, *module.rest)
+        for layer in (module.core.first, *module.core.rest)
     ]
-    V = module.first.anchor_weight[0].to(dtype)
+    V = module.core.first.anchor_weight[0].to(dtype)
     # The estimator computes W x + V c, which is (V + W) c + W (x - c).
     first = torch.cat([V + W, W], dim=1), bias
     return PaperNetwork(module.anchors.to(dtype), [first, *rest])
@@ -60,5 +60,5 @@ def list_prediction_parts(model: DeltaUQRegressor) -> dict[str, tuple[object, st
     return {
         "the network, all row-anchor pairs": (model.net_.module_, "components"),
         "the noise head, all row-anchor pairs": (model.net_.criterion_, "components"),
-        "the distance to the training rows": (model, "_row_factors"),
+        "the distance to the training rows": (model._trained_.kept["_inflation_"], "forward"),
     }

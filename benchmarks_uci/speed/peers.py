@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 from sklearn.model_selection import train_test_split
 
-from benchmarks_uci import datasets, methods
-from benchmarks_uci.methods import rivals
+from benchmarks_uci import datasets
+from benchmarks_uci.regression import external
+from benchmarks_uci.regression.methods import METHODS
+from benchmarks_uci.regression.scores import warm_up
 from benchmarks_uci.speed.results import Result, speed_up
-from benchmarks_uci.tasks import warm_up
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq.metrics import gaussian_nll
 
@@ -44,7 +45,7 @@ class Peer(NamedTuple):
 
 
 def _from_benchmark(name):
-    method = methods.METHODS[name]
+    method = METHODS[name]
     return Peer(
         lambda n_rows, random_state: method.make("default", n_rows, random_state),
         max_rows=method.max_rows,
@@ -56,12 +57,12 @@ def _ours(n_rows, random_state):
 
 
 def _ngboost(n_rows, random_state):
-    return rivals.NGBoost(n_estimators=500, random_state=random_state)
+    return external.NGBoost(n_estimators=500, random_state=random_state)
 
 
 def _jackknife(n_rows, random_state):
-    mlp: Any = methods.make("mlp", "default", n_rows, random_state)
-    return rivals.JackknifePlus(mlp.estimator, random_state=random_state)
+    mlp: Any = METHODS["mlp"].make("default", n_rows, random_state)
+    return external.JackknifePlus(mlp.estimator, random_state=random_state)
 
 
 PEERS = {

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._predictor import Predictor
-from sk_deltauq._validation import FitPlan, check_table
+from sk_deltauq._validation import FitPlan, Scaler, check_table
 
 
 class BaseUQ(BaseEstimator, metaclass=ABCMeta):
@@ -22,6 +22,8 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
     A kind of estimator encodes its targets (`regressor.py`, `classifier.py`), a method trains,
     and everything public is computed from a `Predictor`.
     """
+
+    x_scaler_: Scaler
 
     @abstractmethod
     def _set_up(self, X, y, sample_weight, plan: FitPlan) -> Callable[[], dict[str, Any]]:

@@ -16,7 +16,7 @@ from sk_deltauq._estimators.base import BaseUQ
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._networks.heads import CategoricalHead
 from sk_deltauq._sklearn import StrOptions
-from sk_deltauq._training.fit import prepare_fit, run_fit
+from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.method import Method
 from sk_deltauq._training.net import StackedNet
@@ -40,6 +40,9 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
     }
 
     class_weight: Any
+    classes_: np.ndarray
+    net_: Any  # a `StackedNet`
+    _trained_: TrainedNet
 
     @abstractmethod
     def _method(self, plan: FitPlan) -> Method:
@@ -51,12 +54,12 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training rows: numbers, in any units (they are standardised inside).
+            Training rows: numbers in any units, standardised internally.
         y : array-like of shape (n_samples,)
             Class labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, at least zero; only their ratios count. A row of weight zero is
-            as good as absent.
+            Weights of the rows, at least zero. Only their ratios matter. Rows of weight zero are
+            ignored.
 
         Returns
         -------
@@ -66,17 +69,17 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         Raises
         ------
         ValueError
-            If a parameter, the data or a weight is not valid, or if training diverges. The
-            estimator is then as it was before, or not fitted.
+            If a parameter or the data are invalid (the estimator is then unchanged), or if
+            training diverges (the estimator is then not fitted, or unchanged with `warm_start`).
         """
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Go on with one epoch over the given rows, without early stopping.
+        """Train for one epoch on the given rows, without early stopping.
 
-        `learning_rate_init` and `batch_size` may change between calls. The scales of X are
-        those of the first call. Anchors, in a method that has them, are a random sample of all
-        rows that came so far.
+        The scaling of X is fixed by the first call. `learning_rate_init` and `batch_size` may
+        change between calls. Delta-UQ draws its anchors from all rows so far, an anchor ensemble
+        only from the rows of the first call.
 
         Parameters
         ----------
@@ -85,9 +88,10 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels that will ever come. Needed in the first call unless `y` has them all.
+            All labels that any call will contain. Required in the first call unless its `y`
+            contains all of them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, at least zero; only their ratios within one call count.
+            Weights of the rows, at least zero. Only their ratios within one call matter.
 
         Returns
         -------
@@ -97,28 +101,28 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         Raises
         ------
         ValueError
-            If a parameter, the data or a weight is not valid, if `early_stopping` is True, or if
-            training diverges. The estimator is then as it was before.
+            If a parameter or the data are invalid, if `early_stopping` is True, or if training
+            diverges. The estimator is then unchanged (or not fitted, in a first call).
         """
         return self._partial_fit(X, y, sample_weight, classes=classes)
 
     def predict(self, X, return_std=False):
-        """Predict the class and, on request, how far the components disagree.
+        """Predict the class and, on request, its epistemic uncertainty.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows to predict.
         return_std : bool, default=False
-            Whether to return the epistemic uncertainty as well.
+            Whether to also return the epistemic uncertainty.
 
         Returns
         -------
         y_pred : ndarray of shape (n_samples,)
-            The most probable label.
+            Most probable label.
         y_std : ndarray of shape (n_samples,)
             Standard deviation of the logits over the components, averaged over the classes: the
-            score for outliers of the Delta-UQ paper. Only if `return_std` is True.
+            outlier score of the Delta-UQ paper. Only with `return_std=True`.
         """
         proba, epistemic, *_ = self._summarise(X)
         labels = self.classes_[proba.argmax(axis=1)]
@@ -135,12 +139,13 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes)
-            Mean of the components' probabilities, in the order of `classes_`; rows sum to one.
+            Mean of the components' probabilities. Columns are in the order of `classes_`; each
+            row sums to one.
         """
         return self._summarise(X)[0]
 
     def predict_log_proba(self, X):
-        """Predict the logarithm of the probability of each class.
+        """Predict the log probability of each class.
 
         Parameters
         ----------
@@ -150,12 +155,13 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         Returns
         -------
         log_proba : ndarray of shape (n_samples, n_classes)
-            Logarithm of `predict_proba`, finite also where that is zero by underflow.
+            Natural logarithm of `predict_proba`, finite even if the probability underflows to
+            zero.
         """
         return self._map_logits(X, lambda logits: (mean_log_proba(self._temper(logits)),))[0]
 
     def predict_uncertainty(self, X):
-        """Tell the parts of the uncertainty apart.
+        """Predict the epistemic, aleatoric and total uncertainty.
 
         Parameters
         ----------
@@ -171,8 +177,8 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
               Delta-UQ paper), averaged over the classes.
             - `total`: entropy of `predict_proba`, in nats.
             - `aleatoric`: mean entropy of the components, in nats.
-            - `mutual_information`: their difference, in nats: how much the components disagree
-              in what they predict.
+            - `mutual_information`: `total - aleatoric`, in nats. It measures how much the
+              components disagree.
         """
         _, epistemic, total, aleatoric = self._summarise(X)
         return Bunch(
@@ -183,7 +189,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         )
 
     def predict_dist(self, X):
-        """Predict the whole distribution over the classes.
+        """Predict the full distribution over the classes.
 
         Parameters
         ----------
@@ -193,7 +199,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         Returns
         -------
         dist : CategoricalMixture
-            One mixture a row; class numbers are positions in `classes_`.
+            One mixture for each row. Class numbers are positions in `classes_`.
         """
         (logits,) = self._map_logits(
             X, lambda logits: (self._temper(logits.double()).transpose(0, 1),)
@@ -319,6 +325,6 @@ def calibrate_temper(net: StackedNet, hold_out: HoldOut | None, *, tempers: bool
 def temper_logits(logits: torch.Tensor, temper_range: tuple[float, float]) -> torch.Tensor:
     """Multiply logits by 1 minus their std, scaled to [0, 1) by the range of held-out rows."""
     low, high = temper_range
-    scaled = (mean_logit_std(logits) - low) / max(high - low, np.finfo(np.float32).tiny)
+    scaled = (mean_logit_std(logits) - low) / max(high - low, float(np.finfo(np.float32).tiny))
     # The paper scales to [0, 1): at 1 the answer would not depend on the logits at all.
     return logits * (1 - scaled.clamp(0, 1 - 1e-3))[:, np.newaxis]

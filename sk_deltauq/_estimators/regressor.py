@@ -17,12 +17,13 @@ from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._predictor import compute_moments, spread_components
 from sk_deltauq._sklearn import Interval, StrOptions
-from sk_deltauq._training.fit import prepare_fit, run_fit
+from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.held_out import calibrate_std
 from sk_deltauq._training.method import Method
 from sk_deltauq._validation import (
     FitData,
     FitPlan,
+    Scaler,
     check_still_constant,
     check_table,
     check_weights,
@@ -44,18 +45,21 @@ _ROWS_PER_FEATURE_TO_EMBED = 25
 class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
     """Predictions with uncertainties for one or several real targets."""
 
+    n_outputs_: int
+    y_scaler_: Scaler
+
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training rows: numbers, in any units (they are standardised inside).
+            Training rows: numbers in any units, standardised internally.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets, in any units.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, at least zero; only their ratios count. A row of weight zero is
-            as good as absent.
+            Weights of the rows, at least zero. Only their ratios matter. Rows of weight zero are
+            ignored.
 
         Returns
         -------
@@ -65,17 +69,17 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         Raises
         ------
         ValueError
-            If a parameter, the data or a weight is not valid, or if training diverges. The
-            estimator is then as it was before, or not fitted.
+            If a parameter or the data are invalid (the estimator is then unchanged), or if
+            training diverges (the estimator is then not fitted, or unchanged with `warm_start`).
         """
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X, y, sample_weight=None):
-        """Go on with one epoch over the given rows, without early stopping.
+        """Train for one epoch on the given rows, without early stopping.
 
-        `learning_rate_init` and `batch_size` may change between calls. The scales of X and y are
-        those of the first call. The anchors of Delta-UQ are a random sample of all rows that came
-        so far; those of an anchor ensemble are rows of the first call.
+        The scaling of X and y is fixed by the first call. `learning_rate_init` and `batch_size`
+        may change between calls. Delta-UQ draws its anchors from all rows so far, an anchor
+        ensemble only from the rows of the first call.
 
         Parameters
         ----------
@@ -84,7 +88,7 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, at least zero; only their ratios within one call count.
+            Weights of the rows, at least zero. Only their ratios within one call matter.
 
         Returns
         -------
@@ -94,8 +98,8 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         Raises
         ------
         ValueError
-            If a parameter, the data or a weight is not valid, if `early_stopping` is True, or if
-            training diverges. The estimator is then as it was before.
+            If a parameter or the data are invalid, if `early_stopping` is True, or if training
+            diverges. The estimator is then unchanged (or not fitted, in a first call).
         """
         return self._partial_fit(X, y, sample_weight)
 
@@ -107,22 +111,22 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         X : array-like of shape (n_samples, n_features)
             Rows to predict.
         return_std : bool, default=False
-            Whether to return the total standard deviation as well: that of a new observation of
-            the target, epistemic and aleatoric.
+            Whether to also return the total standard deviation (epistemic and aleatoric) of a
+            new observation of the target.
 
         Returns
         -------
         y_mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Mean of the predictive distribution, in the units of `y`.
         y_std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Standard deviation, in the units of `y`. Only if `return_std` is True.
+            Standard deviation, in the units of `y`. Only with `return_std=True`.
         """
         if not return_std:
             return self._map_moments(X, "mean")[0]
         return tuple(self._map_moments(X, "mean", "total"))
 
     def predict_uncertainty(self, X):
-        """Tell the parts of the uncertainty apart.
+        """Predict the epistemic, aleatoric and total uncertainty.
 
         Parameters
         ----------
@@ -132,19 +136,21 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         Returns
         -------
         parts : Bunch
-            Standard deviations in the units of `y`, each of the shape of `y`:
+            Standard deviations in the units of `y`, each with the shape of the predicted mean:
 
-            - `epistemic`: spread of the components' means, with `n_components - 1` in the
-              denominator for Delta-UQ (eq. 6 of its paper) and `n_components` for other methods;
-              what more data would reduce.
-            - `aleatoric`: root of the mean noise variance; what no data would reduce.
-            - `total`: root of the sum of both variances, as `predict(X, return_std=True)`.
+            - `epistemic`: standard deviation of the means of the components, which more data
+              would reduce. The divisor is `n_components - 1` for Delta-UQ (eq. 6 of its paper)
+              and `n_components` for other methods.
+            - `aleatoric`: square root of the mean noise variance, which more data would not
+              reduce.
+            - `total`: square root of the sum of both variances, as in
+              `predict(X, return_std=True)`.
         """
         names = "epistemic", "aleatoric", "total"
         return Bunch(**dict(zip(names, self._map_moments(X, *names), strict=True)))
 
     def predict_dist(self, X):
-        """Predict the whole distribution of the target.
+        """Predict the full distribution of the target.
 
         Parameters
         ----------
@@ -154,26 +160,27 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         Returns
         -------
         dist : NormalMixture
-            One mixture a row and output, in the units of `y`. Its `mean`, `std`, `epistemic` and
-            `aleatoric` are those of `predict` and `predict_uncertainty`. With `noise=None` there
-            is no noise to mix over: one normal with the epistemic std (the paper's choice).
+            One mixture for each row and output, in the units of `y`. Its `mean`, `std`,
+            `epistemic` and `aleatoric` agree with `predict` and `predict_uncertainty`. With
+            `noise=None` it is one normal distribution with the epistemic standard deviation, as
+            in the paper.
         """
         return self._dist(self._check_rows(X))
 
     def predict_interval(self, X, coverage=0.9):
-        """Predict a central interval for the target.
+        """Predict an equal-tailed interval for the target.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows to predict.
         coverage : float, default=0.9
-            Probability that the interval holds the target, between 0 and 1.
+            Probability that the interval contains the target, between 0 and 1.
 
         Returns
         -------
         interval : ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-            Lower and upper end, in the units of `y`, on the last axis.
+            Lower and upper bound on the last axis, in the units of `y`.
         """
         return self._map_blocks(X, lambda dist: dist.interval(coverage))
 
@@ -191,7 +198,7 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         -------
         y_quantiles : ndarray of shape (n_samples, n_quantiles) or \
                 (n_samples, n_outputs, n_quantiles)
-            Quantiles in the units of `y`, on the last axis, in the order of `quantiles`. They
+            Quantiles on the last axis, in the order of `quantiles` and the units of `y`. They
             never cross.
         """
         levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
@@ -205,15 +212,15 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         X : array-like of shape (n_samples_X, n_features)
             Rows to predict.
         n_samples : int, default=1
-            Number of draws a row.
+            Number of samples for each row.
         random_state : int, RandomState instance or None, default=None
-            Seed of the draws.
+            Seed of the samples.
 
         Returns
         -------
         y_samples : ndarray of shape (n_samples_X, n_samples) or \
                 (n_samples_X, n_outputs, n_samples)
-            Independent draws for each row, in the units of `y`.
+            Samples in the units of `y`, independent for each row.
         """
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
         is_legacy = isinstance(random_state, np.random.RandomState)
@@ -290,6 +297,10 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
 class NetworkRegressor(BaseRegressor):
     """A regressor whose networks predict normal densities; a subclass names the method."""
+
+    std_factor_: float | np.ndarray
+    net_: Any  # a `StackedNet`
+    _trained_: TrainedNet
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NETWORK_CONSTRAINTS,

@@ -223,6 +223,7 @@ class DistanceInflation(nn.Module):
 
     rows: torch.Tensor
     reach: torch.Tensor
+    strength: torch.Tensor
 
     def __init__(self, landmarks: Landmarks, strength: float):
         super().__init__()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -118,7 +118,7 @@ class BayesianMLP(Network):
         self.kl_weight, self.n_rows = 1.0, 0
 
     @property
-    def layers(self) -> list[BayesianLinear]:
+    def layers(self) -> list[Any]:
         """The layers, from the first to the last."""
         return [self.core.first, *self.core.rest]
 
@@ -137,7 +137,7 @@ class BayesianMLP(Network):
 
     def kl_divergence(self) -> torch.Tensor:
         """Return the divergence of the posterior from the prior, summed over all weights."""
-        return sum(layer.kl_divergence(self.prior_std) for layer in self.layers)
+        return torch.stack([layer.kl_divergence(self.prior_std) for layer in self.layers]).sum()
 
     def forward(self, x: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
         """`(member, feature, sample)`, `(member, unit, sample)` to `(member, output, sample)`.

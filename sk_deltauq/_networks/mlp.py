@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import nn
@@ -308,7 +309,14 @@ class MLP(Core):
         Number of units of each layer, outputs included.
     """
 
-    def __init__(self, spec: NetworkSpec, first_layer=StackedLinear, later_layer=StackedLinear):
+    first: Any
+
+    def __init__(
+        self,
+        spec: NetworkSpec,
+        first_layer: Callable[..., nn.Module] = StackedLinear,
+        later_layer: Callable[..., nn.Module] = StackedLinear,
+    ):
         super().__init__()
         self.activation = spec.activation
         self.embedding = spec.make_embedding()

@@ -27,7 +27,7 @@ from sk_deltauq._networks.mlp import NetworkSpec
 from sk_deltauq._predictor import NetworkComponents, Predictor
 from sk_deltauq._training.held_out import HoldOut, make_monitor
 from sk_deltauq._training.method import DrawContext, Method
-from sk_deltauq._training.net import StackedNet, make_net, update_net
+from sk_deltauq._training.net import StackedNet, make_net
 from sk_deltauq._training.rows import (
     TrainingRows,
     assign_rows,
@@ -137,10 +137,8 @@ def prepare_fit(
     previous : TrainedNet or None
         The fit to continue; it is not changed.
     """
-    fixed, settings = (
-        _read_fixed(params, method, previous, plan),
-        _read_settings(params, name, plan),
-    )
+    fixed = _read_fixed(params, method, previous, plan)
+    settings = _read_settings(params, name, plan)
     seed = previous.seed if previous else draw_seed(params["random_state"])
     call, kept = (previous.n_calls, previous.kept) if previous else (0, None)
     members = [m for m in range(settings.n_members) for _ in method.variants or [method]]
@@ -176,12 +174,7 @@ def prepare_fit(
         network = net.module_
     kept = method.draw(network, context)
     batches = method.batches(network, rows, batch_size)
-    if net is not None and plan.partial:
-        update_net(net, head, settings, batch_size)
-    else:
-        if net is not None:  # a new optimizer; a head with current parameters and old weights
-            head.load_state_dict(net.criterion_.state_dict())
-        net = make_net(network, head, settings, batch_size)
+    net = make_net(network, head, settings, batch_size, previous=net)
     start = TrainedNet(net, method, kept, seed, call, fixed)
     return NetworkFit(settings, rows, batches, context, start)
 
@@ -225,7 +218,7 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
             f"{settings.name} reached max_iter={settings.max_iter} before its {criterion} "
             "stopped improving. Increase max_iter, or raise tol or lower n_iter_no_change.",
             ConvergenceWarning,
-            stacklevel=7,
+            stacklevel=5,
         )
     trained = replace(start, method=method, kept=kept, n_calls=start.n_calls + 1)
     return {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -176,7 +177,7 @@ class TrainingLossMonitor:
         """Do nothing: the training loss before the first epoch is not known."""
 
     def __call__(self, net: StackedNet) -> bool:
-        loss = net.history[-1, "train_loss"]
+        loss: Any = net.history[-1, "train_loss"]
         self._stale = 0 if loss < self._best - self._tol else self._stale + 1
         self._best = min(self._best, loss)
         return self._stale >= self._patience
@@ -240,6 +241,7 @@ def calibrate_std(
         Both in units of the total variance of all members together.
         """
         mean, variance = head.mean_and_variance(raw)  # (member, target, component, sample)
+        assert variance is not None, "there is nothing to calibrate without a noise model"
         all_means = mean.transpose(0, 1).flatten(1, 2)
         correction = min(ddof, all_means.shape[1] - 1)
         total = variance.mean(dim=(0, 2)) + all_means.var(dim=1, correction=correction)

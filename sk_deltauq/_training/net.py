@@ -6,6 +6,7 @@ import contextlib
 import copy
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from skorch import NeuralNet
@@ -108,8 +109,9 @@ class StackedNet(NeuralNet):
 
     module_: Network
     criterion_: Head
+    _step: Any
 
-    def __init__(self, *args, train_split=None, **kwargs):
+    def __init__(self, *args, train_split: Any = None, **kwargs):
         super().__init__(*args, train_split=train_split, **kwargs)
 
     @property
@@ -260,7 +262,7 @@ class StackedNet(NeuralNet):
         super().on_epoch_begin(net, dataset_train, dataset_valid, **kwargs)
 
     def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
-        loss = self.history[-1, "train_loss"]
+        loss: Any = self.history[-1, "train_loss"]
         if not math.isfinite(loss):
             raise ValueError(
                 f"Training diverged: the loss is {loss} in epoch {len(self.history)}, with "
@@ -283,13 +285,30 @@ class StackedNet(NeuralNet):
 
     def _drop_batch_history(self):
         if len(self.history):
-            self.history[-1]["batches"] = []
+            last: Any = self.history[-1]
+            last["batches"] = []
 
 
 def make_net(
-    network: Network, head: Head, settings: TrainingSettings, batch_size: int
+    network: Network,
+    head: Head,
+    settings: TrainingSettings,
+    batch_size: int,
+    previous: StackedNet | None = None,
 ) -> StackedNet:
-    """Make a net that is ready to train: fused Adam unless `net_params` names an optimizer."""
+    """Make a net that is ready to train: fused Adam unless `net_params` names an optimizer.
+
+    `previous` is a net with the same network that continues. `partial_fit` keeps its optimizer;
+    `fit` keeps its weights only.
+    """
+    if previous is not None and settings.partial:
+        previous.criterion_.adopt(head)
+        previous.batch_size = batch_size
+        if "lr" not in settings.net_params and previous.lr != settings.learning_rate_init:
+            previous.set_params(lr=settings.learning_rate_init)  # also changes the optimizer
+        return previous
+    if previous is not None:
+        head.load_state_dict(previous.criterion_.state_dict())
     params = {
         "optimizer": torch.optim.Adam,
         "optimizer__fused": True,
@@ -342,11 +361,3 @@ def _check_net_params(settings: TrainingSettings) -> None:
             "net_params holds a schedule of the step size, and so does learning_rate="
             f"{settings.learning_rate!r}. Set learning_rate='constant' to use your schedule alone."
         )
-
-
-def update_net(net: StackedNet, head: Head, settings: TrainingSettings, batch_size: int) -> None:
-    """Give a net that continues the settings that may change between calls."""
-    net.criterion_.adopt(head)
-    net.batch_size = batch_size
-    if "lr" not in settings.net_params and net.lr != settings.learning_rate_init:
-        net.set_params(lr=settings.learning_rate_init)  # also changes the optimizer

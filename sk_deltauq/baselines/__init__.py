@@ -1,4 +1,4 @@
-"""Other methods with the same interface: what Delta-UQ is measured against."""
+"""Baseline methods to compare with Delta-UQ, with the same interface."""
 
 from sk_deltauq.baselines._anchor_ensemble import AnchorEnsembleClassifier, AnchorEnsembleRegressor
 from sk_deltauq.baselines._deep_ensemble import DeepEnsembleClassifier, DeepEnsembleRegressor

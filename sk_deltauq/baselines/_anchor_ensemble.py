@@ -14,16 +14,16 @@ from sk_deltauq._methods.shifted import Shifted
 
 @dataclass(eq=False, repr=False)
 class AnchorEnsembleRegressor(NetworkRegressor):
-    """Anchor ensemble: networks from the same initial weights, on rows shifted by anchors.
+    """Anchor ensemble: networks with the same initial weights, on rows shifted by anchors.
 
-    Member `m` is trained on the rows `x - c_m`, where its anchor `c_m` is a training row drawn
-    once and for all, and all members start from the same weights (section 3.1 of [1]_). A network
-    is not blind to such a shift, so they end apart, and the spread of their answers is the
-    epistemic uncertainty. The prediction is the equal-weight mixture of the members' normal
-    densities: its variance is that of their means plus the mean noise variance, the aleatoric
-    part.
+    Member `m` is trained on the shifted rows `x - c_m`. Its anchor `c_m` is a random training row,
+    drawn before training. All members start from the same weights (section 3.1 of [1]_).
+    Networks are not invariant to such shifts, so the trained members differ, and their spread is
+    the epistemic uncertainty. The prediction is the equal-weight mixture of the members' normal
+    densities. Its variance is the variance of the means (epistemic) plus the mean noise variance
+    (aleatoric).
 
-    Rows and targets are standardised inside; all answers are in the units and shape of `y`.
+    Features and targets are standardised internally. Predictions have the units and shape of `y`.
 
     Parameters
     ----------
@@ -32,149 +32,134 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks, each with an anchor of its own, which are the components of a
-        prediction. They meet the rows in different orders, and are trained side by side as one
-        stacked module. With early stopping each leaves out another fold of the rows
-        (cross-fitting). With fewer training rows than members, some members share an anchor.
+        Number of networks (components), trained as one stacked module. Each has its own anchor,
+        row order and, with early stopping, held-out fold (cross-fitting). With fewer rows than
+        members, some share an anchor.
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
-        Noise model: a variance that the network predicts for each row, one learnt variance for
-        each output, or none. With None the loss is the squared error and the standard deviation
-        is epistemic only: for targets without noise, such as a deterministic simulator.
+        Noise variance: one per row, one per output, or none. None fits the squared error and
+        predicts only epistemic uncertainty, as for a deterministic simulator.
     nll_beta : float, default=0.5
-        Each row's negative log-likelihood is weighted by its predicted variance to this power
-        (beta-NLL, [2]_), between 0 (plain likelihood) and 1 (as hard on the mean as the squared
-        error). Not used with `noise=None`.
+        Exponent of the beta-NLL loss [2]_: each row's loss is weighted by its predicted
+        variance to this power, between 0 (plain likelihood) and 1 (the mean is fitted as by the
+        squared error). Ignored with `noise=None`.
     calibrate : bool, default=True
-        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that by
-        which the held-out errors come out as large as predicted, drawn towards 1 as if 100 more
-        rows needed none. The error of several members together is taken to be that of the one that
-        holds the row out, less what averaging takes away. Not without rows held out for early
-        stopping, nor with `noise=None`.
+        Whether to rescale the standard deviations to match the errors on held-out rows, by one
+        factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows. Ignored
+        without early stopping or with `noise=None`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Embedding of the standardised and shifted inputs: fixed sines and cosines in three octaves
-        ("sinusoidal"), the same for the first member and every other one, and none for the rest
-        ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs themselves
-        are kept beside them. "auto" is "alternating" for a regressor with at least 25 rows a
-        feature and without a `module` of your own, and otherwise None.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     alpha : float, default=0.0
-        Strength of the L2 penalty on the weights, divided by the batch size as in
-        `MLPRegressor`. Early stopping regularises already.
+        Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
-        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
-        number of rows, from 32 to 1024.
+        Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
+        root of the number of rows, between 32 and 1024.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
-        Step size of an epoch: `learning_rate_init / sqrt(1 + epoch / 50)`, or always the same.
-        `partial_fit` counts on, `fit` counts from 0.
+        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant. `fit`
+        counts epochs from 0; `partial_fit` continues the count.
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs over which the weights are averaged (an exponential moving average of one
-        value an epoch): what is judged for early stopping, and what predicts. 1 takes the last
-        weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights, which is scored for
+        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
-        Most epochs, each a pass over the training rows.
+        Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
-        An epoch counts as an improvement if the score (or, without early stopping, the training
-        loss) is better than the best one by more than this.
+        Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
-        Number of epochs in a row without an improvement after which training stops.
+        Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
-        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
-        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
-        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
-        loss no longer falls, and the band deserves less trust.
+        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
+        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
+        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
+        until the loss stops falling, and the standard deviations are less reliable.
     validation_fraction : float, default=0.1
-        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
-        dealt into folds of one size, at least one a member, so the part is one over a whole
-        number: 0.1 is a tenth, 0.3 a quarter.
+        Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
+        1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights and scales of the last fit.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
+        ignores `random_state`. With early stopping, the held-out score never gets worse.
     module : callable, default=None
-        Factory of a torch module to use in place of the multilayer perceptron:
-        `module(in_features, out_features)` is called once a member, and gets rows of the
-        (embedded) inputs. `hidden_layer_sizes` and `activation` are then not used.
+        Factory of a torch module that replaces the multilayer perceptron, called once per member
+        as `module(in_features, out_features)`. Its inputs are the (embedded) features.
+        `hidden_layer_sizes` and `activation` are then ignored, and `embedding="auto"` means None.
     net_params : dict, default=None
-        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        Additional parameters for the `skorch.NeuralNet` used in training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
-        stopping, `valid_loss`; those that score data of their own are not served. What another
-        parameter sets is refused.
+        `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
+        are not supported. Names that have their own constructor parameter raise an error.
     device : str, default="cpu"
-        Torch device to train and predict on.
+        Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
-        Seed of the initial weights, the anchors, the mini-batches and the held-out rows. An int
-        gives the same model each time; torch's and NumPy's global generators are left alone.
+        Seed for all random choices in `fit`. An int makes results reproducible.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
     Attributes
     ----------
     anchors_ : ndarray of shape (n_members, n_features)
-        The anchor of each member, in the units of `X`.
+        Anchor of each member, in the units of `X`.
     n_components_ : int
         Number of components of a prediction: the members.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
-        Training loss of each epoch, mean over members.
+        Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log density (minus the squared error with `noise=None`) of the held-out
-        rows after each epoch; None without early stopping.
+        Mean log density of the held-out (standardised) targets after each epoch, or minus the mean
+        squared error with `noise=None`. None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        The best of them.
+        Best held-out score of each member. None without early stopping.
     noise_std_ : float or ndarray of shape (n_outputs,)
-        Standard deviation of the noise, in the units of `y`. Only with `noise="homoscedastic"`.
+        Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
-        What `calibrate` multiplies the standard deviations by; 1 if it does not.
+        Factor by which `calibrate` multiplies the standard deviations; 1 without calibration.
     n_outputs_ : int
         Number of outputs.
     net_ : skorch.NeuralNet
-        The trained net; `net_.module_` is the torch module with all members.
+        Trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where `X` had names that are all strings.
+        Names of the features, if all column names of `X` are strings.
 
     See Also
     --------
     AnchorEnsembleClassifier : The same method for class labels.
-    DeepEnsembleRegressor : Networks from different initial weights, on the same rows.
-    sk_deltauq.DeltaUQRegressor : One network, and anchors as components.
+    DeepEnsembleRegressor : Networks with different initial weights, on the same rows.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
 
     Notes
     -----
-    The shift acts on the standardised rows, before an embedding. It is part of the network, in
-    training, early stopping and prediction alike. Without an embedding the first layer's bias can
-    take it up, so that all members can represent the same functions; what differs is where they
-    start and how they move from there. In the paper the members differ in their anchors alone.
-    Ours differ besides in the order of the rows, and in the rows that each holds out to
-    stop by; with `early_stopping=False` all members train on all rows. The paper has no noise
-    model: that is `noise=None`.
+    The shift is part of the network, in training and prediction. It acts on the standardised
+    features, before an embedding. Without an embedding, the bias of the first layer can compensate
+    for the shift. All members can then represent the same functions, but they start from different
+    functions and train differently.
+
+    In the paper the members differ only in their anchors. Here they also differ in the order of
+    the rows and in the held-out rows. With `early_stopping=False` all members train on all rows.
+    The paper has no noise model (`noise=None`).
 
     References
     ----------
-    .. [1] Thiagarajan, Anirudh, Narayanaswamy, Bremer, "Single Model Uncertainty Estimation via
-       Stochastic Data Centering", NeurIPS 2022.
-    .. [2] Seitzer, Tavakoli, Antic, Martius, "On the Pitfalls of Heteroscedastic Uncertainty
-       Estimation with Probabilistic Neural Networks", ICLR 2022.
-    .. [3] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
-       Learning", NeurIPS 2022.
+    .. [1] Thiagarajan et al., "Single Model Uncertainty Estimation via Stochastic Data Centering",
+       NeurIPS 2022.
+    .. [2] Seitzer et al., "On the Pitfalls of Heteroscedastic Uncertainty Estimation with
+       Probabilistic Neural Networks", ICLR 2022.
+    .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
+       NeurIPS 2022.
 
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.model_selection import train_test_split
     >>> from sk_deltauq.baselines import AnchorEnsembleRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> model = AnchorEnsembleRegressor(max_iter=20, random_state=0).fit(X_train, y_train)
-    >>> y_mean, y_std = model.predict(X_test, return_std=True)
+    >>> model = AnchorEnsembleRegressor(max_iter=20, random_state=0).fit(X, y)
+    >>> y_mean, y_std = model.predict(X, return_std=True)
     >>> y_mean.shape, y_std.shape
-    ((111,), (111,))
-    >>> model.n_components_
-    5
+    ((442,), (442,))
     """
 
     hidden_layer_sizes: Any = (50, 50)
@@ -213,14 +198,14 @@ class AnchorEnsembleRegressor(NetworkRegressor):
 
 @dataclass(eq=False, repr=False)
 class AnchorEnsembleClassifier(NetworkClassifier):
-    """Anchor ensemble: networks from the same initial weights, on rows shifted by anchors.
+    """Anchor ensemble: networks with the same initial weights, on rows shifted by anchors.
 
-    Member `m` is trained on the rows `x - c_m`, where its anchor `c_m` is a training row drawn
-    once and for all, and all members start from the same weights (section 3.1 of [1]_). A network
-    is not blind to such a shift, so they end apart, and the spread of their answers is the
-    epistemic uncertainty. The prediction is the mean of their probabilities.
+    Member `m` is trained on the shifted rows `x - c_m`. Its anchor `c_m` is a random training row,
+    drawn before training. All members start from the same weights (section 3.1 of [1]_).
+    Networks are not invariant to such shifts, so the trained members differ, and their spread is
+    the epistemic uncertainty. The prediction is the mean of the members' probabilities.
 
-    Rows are standardised inside.
+    Features are standardised internally.
 
     Parameters
     ----------
@@ -229,130 +214,106 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks, each with an anchor of its own, which are the components of a
-        prediction. They meet the rows in different orders, and are trained side by side as one
-        stacked module. With early stopping each leaves out another fold of the rows
-        (cross-fitting). With fewer training rows than members, some members share an anchor.
+        Number of networks (components), trained as one stacked module. Each has its own anchor,
+        row order and, with early stopping, held-out fold (cross-fitting). With fewer rows than
+        members, some share an anchor.
     class_weight : dict or "balanced", default=None
-        Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
-        frequencies. None weighs all rows alike.
+        Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Embedding of the standardised and shifted inputs: fixed sines and cosines in three octaves
-        ("sinusoidal"), the same for the first member and every other one, and none for the rest
-        ("alternating"), or ones with learnt frequencies ("periodic", [2]_). The inputs themselves
-        are kept beside them. "auto" is "alternating" for a regressor with at least 25 rows a
-        feature and without a `module` of your own, and otherwise None.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     alpha : float, default=0.0
-        Strength of the L2 penalty on the weights, divided by the batch size as in
-        `MLPRegressor`. Early stopping regularises already.
+        Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
-        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
-        number of rows, from 32 to 1024.
+        Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
+        root of the number of rows, between 32 and 1024.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
-        Step size of an epoch: `learning_rate_init / sqrt(1 + epoch / 50)`, or always the same.
-        `partial_fit` counts on, `fit` counts from 0.
+        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant. `fit`
+        counts epochs from 0; `partial_fit` continues the count.
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs over which the weights are averaged (an exponential moving average of one
-        value an epoch): what is judged for early stopping, and what predicts. 1 takes the last
-        weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights, which is scored for
+        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
-        Most epochs, each a pass over the training rows.
+        Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
-        An epoch counts as an improvement if the score (or, without early stopping, the training
-        loss) is better than the best one by more than this.
+        Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
-        Number of epochs in a row without an improvement after which training stops.
+        Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
-        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
-        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
-        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
-        loss no longer falls, and the band deserves less trust.
+        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
+        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
+        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
+        until the loss stops falling, and the standard deviations are less reliable.
     validation_fraction : float, default=0.1
-        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
-        dealt into folds of one size, at least one a member, so the part is one over a whole
-        number: 0.1 is a tenth, 0.3 a quarter.
+        Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
+        1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights and scales of the last fit.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
+        ignores `random_state`. With early stopping, the held-out score never gets worse.
     module : callable, default=None
-        Factory of a torch module to use in place of the multilayer perceptron:
-        `module(in_features, out_features)` is called once a member, and gets rows of the
-        (embedded) inputs. `hidden_layer_sizes` and `activation` are then not used.
+        Factory of a torch module that replaces the multilayer perceptron, called once per member
+        as `module(in_features, out_features)`. Its inputs are the (embedded) features.
+        `hidden_layer_sizes` and `activation` are then ignored, and `embedding="auto"` means None.
     net_params : dict, default=None
-        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        Additional parameters for the `skorch.NeuralNet` used in training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
-        stopping, `valid_loss`; those that score data of their own are not served. What another
-        parameter sets is refused.
+        `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
+        are not supported. Names that have their own constructor parameter raise an error.
     device : str, default="cpu"
-        Torch device to train and predict on.
+        Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
-        Seed of the initial weights, the anchors, the mini-batches and the held-out rows. An int
-        gives the same model each time; torch's and NumPy's global generators are left alone.
+        Seed for all random choices in `fit`. An int makes results reproducible.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
     Attributes
     ----------
     anchors_ : ndarray of shape (n_members, n_features)
-        The anchor of each member, in the units of `X`.
+        Anchor of each member, in the units of `X`.
     n_components_ : int
         Number of components of a prediction: the members.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
-        Training loss of each epoch, mean over members.
+        Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log-likelihood of the held-out rows after each epoch; None without early
-        stopping.
+        Mean log-likelihood of the held-out rows after each epoch. None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        The best of them.
+        Best held-out score of each member. None without early stopping.
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        Class labels, sorted.
     net_ : skorch.NeuralNet
-        The trained net; `net_.module_` is the torch module with all members.
+        Trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where `X` had names that are all strings.
+        Names of the features, if all column names of `X` are strings.
 
     See Also
     --------
-    AnchorEnsembleRegressor : The same method for real targets.
-    DeepEnsembleClassifier : Networks from different initial weights, on the same rows.
-    sk_deltauq.DeltaUQClassifier : One network, and anchors as components.
-
-    Notes
-    -----
-    The shift acts on the standardised rows, before an embedding. It is part of the network, in
-    training, early stopping and prediction alike. Without an embedding the first layer's bias can
-    take it up, so that all members can represent the same functions; what differs is where they
-    start and how they move from there. In the paper the members differ in their anchors alone.
-    Ours differ besides in the order of the rows, and in the rows that each holds out to
-    stop by; with `early_stopping=False` all members train on all rows.
+    AnchorEnsembleRegressor : The same method for real targets, with notes.
+    DeepEnsembleClassifier : Networks with different initial weights, on the same rows.
+    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors.
 
     References
     ----------
-    .. [1] Thiagarajan, Anirudh, Narayanaswamy, Bremer, "Single Model Uncertainty Estimation via
-       Stochastic Data Centering", NeurIPS 2022.
-    .. [2] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
-       Learning", NeurIPS 2022.
+    .. [1] Thiagarajan et al., "Single Model Uncertainty Estimation via Stochastic Data Centering",
+       NeurIPS 2022.
+    .. [2] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
+       NeurIPS 2022.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.model_selection import train_test_split
     >>> from sk_deltauq.baselines import AnchorEnsembleClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> model = AnchorEnsembleClassifier(max_iter=20, random_state=0).fit(X_train, y_train)
-    >>> model.predict_proba(X_test).shape
-    (38, 3)
-    >>> sorted(model.predict_uncertainty(X_test))
-    ['aleatoric', 'epistemic', 'mutual_information', 'total']
+    >>> model = AnchorEnsembleClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (150, 3)
     """
 
     hidden_layer_sizes: Any = (50, 50)

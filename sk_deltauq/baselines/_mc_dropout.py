@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,12 +16,12 @@ from sk_deltauq._sklearn import Interval, StrOptions
 class MCDropoutRegressor(NetworkRegressor):
     """MC dropout: one network, averaged over dropout masks.
 
-    Dropout stays on at prediction. A forward pass with one mask is a draw from an approximate
-    posterior of the network, and the prediction is the equal-weight mixture over `n_masks` of
-    them: its mean is that of the passes (eq. 6 of [1]_), their variance is the epistemic part,
-    and the mean noise variance the aleatoric one.
+    Dropout stays active in prediction. A forward pass with one mask is a draw from an approximate
+    posterior of the network. The prediction is the equal-weight mixture over `n_masks` passes. Its
+    mean is the mean of the passes (eq. 6 of [1]_). The variance of the passes is the epistemic
+    part, the mean noise variance is the aleatoric part.
 
-    Rows and targets are standardised inside; all answers are in the units and shape of `y`.
+    Features and targets are standardised internally. Predictions have the units and shape of `y`.
 
     Parameters
     ----------
@@ -30,153 +30,136 @@ class MCDropoutRegressor(NetworkRegressor):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     dropout : float or "auto", default=0.05
-        Probability that a hidden unit is dropped, at least 0 and below 1, the same in all hidden
-        layers. The units that are kept count `1 / (1 - dropout)` times. Inputs are not dropped.
-        The larger it is, the larger the epistemic uncertainty. "auto" takes the one of 0.005,
-        0.01, 0.05 and 0.1 with the best score on the held-out rows, for which `fit` trains four
-        times as many networks; without held-out rows it is an error. Later calls with
-        `warm_start` or `partial_fit` go on with the chosen rate.
+        Probability of dropping a hidden unit, in [0, 1), the same in all hidden layers. Inputs are
+        not dropped. Kept units are scaled by `1 / (1 - dropout)`. A larger value gives a larger
+        epistemic uncertainty. "auto" selects 0.005, 0.01, 0.05 or 0.1 by the held-out score: `fit`
+        trains four times as many networks and requires early stopping. `warm_start` and
+        `partial_fit` keep the selected rate.
     n_masks : int, default=50
-        Number of dropout masks drawn in `fit` and kept. Each prediction is a mean over all of
-        them: the stochastic forward passes of the paper.
+        Number of dropout masks, drawn in `fit` and kept. Predictions average over all masks (the
+        stochastic forward passes of the paper).
     n_members : int, default=1
-        Number of networks, trained side by side as one stacked module. With early stopping each
-        leaves out another fold of the rows (cross-fitting). The components of a prediction are
-        all pairs of a member and a mask.
+        Number of networks, trained as one stacked module. With early stopping, each holds out a
+        different fold (cross-fitting). Predictions average over all pairs of network and mask.
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
-        Noise model: a variance that the network predicts for each row, one learnt variance for
-        each output, or none. With None the loss is the squared error and the standard deviation
-        is epistemic only: for targets without noise, such as a deterministic simulator.
+        Noise variance: one per row, one per output, or none. None fits the squared error and
+        predicts only epistemic uncertainty, as for a deterministic simulator.
     nll_beta : float, default=0.5
-        Each row's negative log-likelihood is weighted by its predicted variance to this power
-        (beta-NLL, [2]_), between 0 (plain likelihood) and 1 (as hard on the mean as the squared
-        error). Not used with `noise=None`.
+        Exponent of the beta-NLL loss [2]_: each row's loss is weighted by its predicted
+        variance to this power, between 0 (plain likelihood) and 1 (the mean is fitted as by the
+        squared error). Ignored with `noise=None`.
     calibrate : bool, default=True
-        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that by
-        which the held-out errors come out as large as predicted, drawn towards 1 as if 100 more
-        rows needed none. The error of several members together is taken to be that of the one that
-        holds the row out, less what averaging takes away. Not without rows held out for early
-        stopping, nor with `noise=None`.
+        Whether to rescale the standard deviations to match the errors on held-out rows, by one
+        factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows. Ignored
+        without early stopping or with `noise=None`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Embedding of the standardised inputs: fixed sines and cosines in three octaves
-        ("sinusoidal"), the same for the first member and every other one, and none for the rest
-        ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs themselves
-        are kept beside them. "auto" is "alternating" for a regressor with at least 25 rows a
-        feature, and otherwise None.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     alpha : float, default=0.0
-        Strength of the L2 penalty on the weights, divided by the batch size as in
-        `MLPRegressor`. Early stopping regularises already.
+        Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
-        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
-        number of rows, from 32 to 1024.
+        Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
+        root of the number of rows, between 32 and 1024.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
-        Step size of an epoch: `learning_rate_init / sqrt(1 + epoch / 50)`, or always the same.
-        `partial_fit` counts on, `fit` counts from 0.
+        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant. `fit`
+        counts epochs from 0; `partial_fit` continues the count.
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs over which the weights are averaged (an exponential moving average of one
-        value an epoch): what is judged for early stopping, and what predicts. 1 takes the last
-        weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights, which is scored for
+        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
-        Most epochs, each a pass over the training rows.
+        Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
-        An epoch counts as an improvement if the score (or, without early stopping, the training
-        loss) is better than the best one by more than this.
+        Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
-        Number of epochs in a row without an improvement after which training stops.
+        Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
-        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
-        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
-        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
-        loss no longer falls, and the band deserves less trust.
+        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
+        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
+        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
+        until the loss stops falling, and the standard deviations are less reliable.
     validation_fraction : float, default=0.1
-        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
-        dealt into folds of one size, at least one a member, so the part is one over a whole
-        number: 0.1 is a tenth, 0.3 a quarter.
+        Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
+        1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights and scales of the last fit.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
+        ignores `random_state`. With early stopping, the held-out score never gets worse.
     net_params : dict, default=None
-        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        Additional parameters for the `skorch.NeuralNet` used in training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
-        stopping, `valid_loss`; those that score data of their own are not served. What another
-        parameter sets is refused.
+        `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
+        are not supported. Names that have their own constructor parameter raise an error.
     device : str, default="cpu"
-        Torch device to train and predict on.
+        Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
-        Seed of the initial weights, the mini-batches, the masks and the held-out rows. An int
-        gives the same model each time; torch's and NumPy's global generators are left alone.
+        Seed for all random choices in `fit`. An int makes results reproducible.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
     Attributes
     ----------
     dropout_ : float
-        The dropout rate: `dropout`, or the one that was chosen.
+        Dropout rate: `dropout`, or the selected rate.
     masks_ : ndarray of bool of shape (n_members, n_masks, n_units)
-        Which of the hidden units each mask keeps, layer after layer.
+        Whether each mask keeps each hidden unit. Units are ordered by layer.
     n_components_ : int
         Number of components of a prediction: members times masks.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
-        Training loss of each epoch, mean over members; with `dropout="auto"` also over rates.
+        Training loss of each epoch, averaged over members and, with `dropout="auto"`, over rates.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log density (minus the squared error with `noise=None`) of the held-out
-        rows after each epoch; None without early stopping.
+        Mean log density of the held-out (standardised) targets after each epoch, or minus the mean
+        squared error with `noise=None`. None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        The best of them.
+        Best held-out score of each member. None without early stopping.
     noise_std_ : float or ndarray of shape (n_outputs,)
-        Standard deviation of the noise, in the units of `y`. Only with `noise="homoscedastic"`.
+        Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
-        What `calibrate` multiplies the standard deviations by; 1 if it does not.
+        Factor by which `calibrate` multiplies the standard deviations; 1 without calibration.
     n_outputs_ : int
         Number of outputs.
     net_ : skorch.NeuralNet
-        The trained net; `net_.module_` is the torch module with all members.
+        Trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where `X` had names that are all strings.
+        Names of the features, if all column names of `X` are strings.
 
     See Also
     --------
     MCDropoutClassifier : The same method for class labels.
-    DeepEnsembleRegressor : Several networks from different initial weights.
-    sk_deltauq.DeltaUQRegressor : One network, and anchors as components.
+    DeepEnsembleRegressor : Several networks with different initial weights.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
 
     Notes
     -----
-    The masks are drawn once, in `fit`, so that predictions are repeatable, and the same for all
-    rows, so that each component is one function of `x`. In training every sample has a new mask
-    in every epoch. The paper has one noise level for all rows, chosen by cross-validation: that
-    is `noise="homoscedastic"`, where it is learnt. It also drops inputs.
+    The masks are drawn once, in `fit`, so predictions are repeatable. All rows share the same
+    masks, so each component is a function of `x`. In training, every sample has a new mask in
+    every epoch. The paper also drops inputs. It uses one noise level for all rows, selected by
+    cross-validation; `noise="homoscedastic"` learns this level.
 
     References
     ----------
     .. [1] Gal, Ghahramani, "Dropout as a Bayesian Approximation: Representing Model Uncertainty in
        Deep Learning", ICML 2016.
-    .. [2] Seitzer, Tavakoli, Antic, Martius, "On the Pitfalls of Heteroscedastic Uncertainty
-       Estimation with Probabilistic Neural Networks", ICLR 2022.
-    .. [3] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
-       Learning", NeurIPS 2022.
+    .. [2] Seitzer et al., "On the Pitfalls of Heteroscedastic Uncertainty Estimation with
+       Probabilistic Neural Networks", ICLR 2022.
+    .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
+       NeurIPS 2022.
 
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.model_selection import train_test_split
     >>> from sk_deltauq.baselines import MCDropoutRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> model = MCDropoutRegressor(max_iter=20, random_state=0).fit(X_train, y_train)
-    >>> y_mean, y_std = model.predict(X_test, return_std=True)
+    >>> model = MCDropoutRegressor(max_iter=20, random_state=0).fit(X, y)
+    >>> y_mean, y_std = model.predict(X, return_std=True)
     >>> y_mean.shape, y_std.shape
-    ((111,), (111,))
-    >>> model.n_components_
-    50
+    ((442,), (442,))
     """
 
     hidden_layer_sizes: Any = (50, 50)
@@ -204,6 +187,7 @@ class MCDropoutRegressor(NetworkRegressor):
     device: str = "cpu"
     random_state: Any = None
     verbose: bool | int = False
+    dropout_: float = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkRegressor._parameter_constraints,
@@ -220,11 +204,11 @@ class MCDropoutRegressor(NetworkRegressor):
 class MCDropoutClassifier(NetworkClassifier):
     """MC dropout: one network, averaged over dropout masks.
 
-    Dropout stays on at prediction. A forward pass with one mask is a draw from an approximate
-    posterior of the network, and the prediction is the mean of the probabilities of `n_masks` of
-    them (as in eq. 6 of [1]_).
+    Dropout stays active in prediction. A forward pass with one mask is a draw from an approximate
+    posterior of the network. The prediction is the mean of the probabilities over `n_masks` passes
+    (as in eq. 6 of [1]_).
 
-    Rows are standardised inside.
+    Features are standardised internally.
 
     Parameters
     ----------
@@ -233,134 +217,112 @@ class MCDropoutClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     dropout : float or "auto", default=0.05
-        Probability that a hidden unit is dropped, at least 0 and below 1, the same in all hidden
-        layers. The units that are kept count `1 / (1 - dropout)` times. Inputs are not dropped.
-        The larger it is, the larger the epistemic uncertainty. "auto" takes the one of 0.005,
-        0.01, 0.05 and 0.1 with the best score on the held-out rows, for which `fit` trains four
-        times as many networks; without held-out rows it is an error. Later calls with
-        `warm_start` or `partial_fit` go on with the chosen rate.
+        Probability of dropping a hidden unit, in [0, 1), the same in all hidden layers. Inputs are
+        not dropped. Kept units are scaled by `1 / (1 - dropout)`. A larger value gives a larger
+        epistemic uncertainty. "auto" selects 0.005, 0.01, 0.05 or 0.1 by the held-out score: `fit`
+        trains four times as many networks and requires early stopping. `warm_start` and
+        `partial_fit` keep the selected rate.
     n_masks : int, default=50
-        Number of dropout masks drawn in `fit` and kept. Each prediction is a mean over all of
-        them: the stochastic forward passes of the paper.
+        Number of dropout masks, drawn in `fit` and kept. Predictions average over all masks (the
+        stochastic forward passes of the paper).
     n_members : int, default=1
-        Number of networks, trained side by side as one stacked module. With early stopping each
-        leaves out another fold of the rows (cross-fitting). The components of a prediction are
-        all pairs of a member and a mask.
+        Number of networks, trained as one stacked module. With early stopping, each holds out a
+        different fold (cross-fitting). Predictions average over all pairs of network and mask.
     class_weight : dict or "balanced", default=None
-        Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
-        frequencies. None weighs all rows alike.
+        Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Embedding of the standardised inputs: fixed sines and cosines in three octaves
-        ("sinusoidal"), the same for the first member and every other one, and none for the rest
-        ("alternating"), or ones with learnt frequencies ("periodic", [2]_). The inputs themselves
-        are kept beside them. "auto" is "alternating" for a regressor with at least 25 rows a
-        feature, and otherwise None.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     alpha : float, default=0.0
-        Strength of the L2 penalty on the weights, divided by the batch size as in
-        `MLPRegressor`. Early stopping regularises already.
+        Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
-        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
-        number of rows, from 32 to 1024.
+        Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
+        root of the number of rows, between 32 and 1024.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
-        Step size of an epoch: `learning_rate_init / sqrt(1 + epoch / 50)`, or always the same.
-        `partial_fit` counts on, `fit` counts from 0.
+        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant. `fit`
+        counts epochs from 0; `partial_fit` continues the count.
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs over which the weights are averaged (an exponential moving average of one
-        value an epoch): what is judged for early stopping, and what predicts. 1 takes the last
-        weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights, which is scored for
+        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
-        Most epochs, each a pass over the training rows.
+        Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
-        An epoch counts as an improvement if the score (or, without early stopping, the training
-        loss) is better than the best one by more than this.
+        Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
-        Number of epochs in a row without an improvement after which training stops.
+        Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
-        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
-        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
-        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
-        loss no longer falls, and the band deserves less trust.
+        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
+        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
+        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
+        until the loss stops falling, and the standard deviations are less reliable.
     validation_fraction : float, default=0.1
-        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
-        dealt into folds of one size, at least one a member, so the part is one over a whole
-        number: 0.1 is a tenth, 0.3 a quarter.
+        Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
+        1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights and scales of the last fit.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
+        ignores `random_state`. With early stopping, the held-out score never gets worse.
     net_params : dict, default=None
-        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        Additional parameters for the `skorch.NeuralNet` used in training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
-        stopping, `valid_loss`; those that score data of their own are not served. What another
-        parameter sets is refused.
+        `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
+        are not supported. Names that have their own constructor parameter raise an error.
     device : str, default="cpu"
-        Torch device to train and predict on.
+        Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
-        Seed of the initial weights, the mini-batches, the masks and the held-out rows. An int
-        gives the same model each time; torch's and NumPy's global generators are left alone.
+        Seed for all random choices in `fit`. An int makes results reproducible.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
     Attributes
     ----------
     dropout_ : float
-        The dropout rate: `dropout`, or the one that was chosen.
+        Dropout rate: `dropout`, or the selected rate.
     masks_ : ndarray of bool of shape (n_members, n_masks, n_units)
-        Which of the hidden units each mask keeps, layer after layer.
+        Whether each mask keeps each hidden unit. Units are ordered by layer.
     n_components_ : int
         Number of components of a prediction: members times masks.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
-        Training loss of each epoch, mean over members; with `dropout="auto"` also over rates.
+        Training loss of each epoch, averaged over members and, with `dropout="auto"`, over rates.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log-likelihood of the held-out rows after each epoch; None without early
-        stopping.
+        Mean log-likelihood of the held-out rows after each epoch. None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        The best of them.
+        Best held-out score of each member. None without early stopping.
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        Class labels, sorted.
     net_ : skorch.NeuralNet
-        The trained net; `net_.module_` is the torch module with all members.
+        Trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where `X` had names that are all strings.
+        Names of the features, if all column names of `X` are strings.
 
     See Also
     --------
-    MCDropoutRegressor : The same method for real targets.
-    DeepEnsembleClassifier : Several networks from different initial weights.
-    sk_deltauq.DeltaUQClassifier : One network, and anchors as components.
-
-    Notes
-    -----
-    The masks are drawn once, in `fit`, so that predictions are repeatable, and the same for all
-    rows, so that each component is one function of `x`. In training every sample has a new mask
-    in every epoch. The paper also drops inputs.
+    MCDropoutRegressor : The same method for real targets, with notes.
+    DeepEnsembleClassifier : Several networks with different initial weights.
+    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors.
 
     References
     ----------
     .. [1] Gal, Ghahramani, "Dropout as a Bayesian Approximation: Representing Model Uncertainty in
        Deep Learning", ICML 2016.
-    .. [2] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
-       Learning", NeurIPS 2022.
+    .. [2] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
+       NeurIPS 2022.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.model_selection import train_test_split
     >>> from sk_deltauq.baselines import MCDropoutClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> model = MCDropoutClassifier(max_iter=20, random_state=0).fit(X_train, y_train)
-    >>> model.predict_proba(X_test).shape
-    (38, 3)
-    >>> sorted(model.predict_uncertainty(X_test))
-    ['aleatoric', 'epistemic', 'mutual_information', 'total']
+    >>> model = MCDropoutClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (150, 3)
     """
 
     hidden_layer_sizes: Any = (50, 50)
@@ -386,6 +348,7 @@ class MCDropoutClassifier(NetworkClassifier):
     device: str = "cpu"
     random_state: Any = None
     verbose: bool | int = False
+    dropout_: float = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkClassifier._parameter_constraints,

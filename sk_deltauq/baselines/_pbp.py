@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -29,43 +29,42 @@ from sk_deltauq.baselines._pbp_training import Rows, train
 class PBPRegressor(BaseRegressor):
     """Probabilistic backpropagation: one network with a normal distribution for each weight.
 
-    Rows are absorbed one by one, each by moment matching (assumed-density filtering): the mean
-    and the variance of the network's output are propagated forwards, and the gradients of the
-    log probability of the target backwards, which say how each weight's mean and variance change
-    ([1]_, section 3). There is no learning rate. The precision of the noise and that of
-    the weights have Gamma distributions, and are learnt alike.
+    Rows are processed one at a time by moment matching (assumed-density filtering, section 3 of
+    [1]_). The mean and variance of the output are propagated forwards. The gradients of the log
+    probability of the target are propagated backwards and update the mean and variance of each
+    weight. There is no learning rate. The precisions of the noise and of the weights have Gamma
+    distributions, which are learnt in the same way.
 
-    The prediction is one normal density a row. Its epistemic variance is that of the network, in
-    closed form, and its aleatoric variance that of the noise, the same for all rows.
+    The prediction is one normal density for each row. Its epistemic variance is the variance of
+    the network output, in closed form. Its aleatoric variance is the noise variance, equal for all
+    rows.
 
-    Rows and targets are standardised inside; all answers are in the units of `y`. One output
-    only.
+    Features and targets are standardised internally. Predictions have the units of `y`. Only one
+    output is supported.
 
     Parameters
     ----------
     hidden_layer_sizes : int or array-like of int, default=(50,)
-        Number of units in each hidden layer, rectified linear. `()` is a linear model.
+        Number of rectified linear units in each hidden layer. `()` is a linear model.
     max_iter : int, default=40
-        Most passes over the training rows. There is no convergence to wait for: each pass counts
-        the rows once more as if they were new, and the weights' variances fall with it.
+        Maximum number of passes over the training rows. Training does not converge: each pass
+        counts the rows again as new data, so the variances of the weights keep falling.
     tol : float, default=1e-4
-        A pass counts as an improvement if the score (or, without early stopping, the training
-        loss) is better than the best one by more than this.
+        Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=5
-        Number of passes in a row without an improvement after which training stops.
+        Number of consecutive passes without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold rows out, to stop by their log-likelihood, and to keep the state that was
-        best on them. "auto" does so where the fold gets at least 5 rows: with the default
-        `validation_fraction` from 20 rows on. It holds out more than `validation_fraction` where
-        that would be fewer than 20 rows, up to a quarter.
+        Whether to hold out rows, stop training by their log-likelihood, and restore the best
+        state. "auto" does so if the fold has at least 5 rows, and enlarges folds of fewer than 20
+        rows, up to a quarter of all rows.
     validation_fraction : float, default=0.1
-        Largest part of the rows that is held out, above 0 and at most 0.5. The rows are dealt
-        into folds of one size, so the part is one over a whole number.
+        Largest fraction of the rows that is held out, in (0, 0.5]. Rows are split into equal
+        folds, so the fraction is rounded down to 1/k: 0.3 becomes 1/4.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights and scales of the last fit.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
+        ignores `random_state`. With early stopping, the held-out score never gets worse.
     random_state : int, RandomState instance or None, default=None
-        Seed of the initial means of the weights, of the order of the rows in each pass, and of
-        the held-out rows. An int gives the same model each time.
+        Seed for all random choices in `fit`. An int makes results reproducible.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
@@ -76,12 +75,13 @@ class PBPRegressor(BaseRegressor):
     n_iter_ : int
         Number of passes run.
     loss_curve_ : list of float
-        Of each pass, minus the mean log density of the standardised targets, each as predicted
-        just before its row was absorbed.
+        Minus the mean log density of the standardised targets in each pass. Each target is
+        predicted just before its row is processed.
     validation_scores_ : ndarray of shape (`n_iter_`,), or None
-        Mean log density of the held-out rows after each pass; None without early stopping.
+        Mean log density of the standardised targets of the held-out rows after each pass. None
+        without early stopping.
     best_validation_score_ : float or None
-        The best of them.
+        Best held-out score. None without early stopping.
     noise_std_ : float
         Standard deviation of the noise, in the units of `y`.
     n_outputs_ : int
@@ -89,23 +89,23 @@ class PBPRegressor(BaseRegressor):
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where `X` had names that are all strings.
+        Names of the features, if all column names of `X` are strings.
 
     See Also
     --------
     MCDropoutRegressor : One network, averaged over dropout masks.
-    sk_deltauq.DeltaUQRegressor : One network, and anchors as components.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
 
     Notes
     -----
-    The rows cannot be batched, so a pass takes time in proportion to their number: 60 to 90
-    microseconds a row with 50 units. On a large table most of the gain comes in the first few:
-    a smaller `max_iter` costs little there.
+    Rows cannot be batched, so a pass takes 60 to 90 microseconds per row with 50 units. On a large
+    table most of the improvement comes in the first few passes; reduce `max_iter` there.
 
-    A sample weight is a power of the row's likelihood. Weights are scaled to a mean of one, and a
-    row of weight above one is absorbed in several equal parts, in random places of the pass.
+    A sample weight is a power of the likelihood of its row. Weights are scaled to a mean of one. A
+    row with a weight above one is processed in several equal parts, at random positions of the
+    pass.
 
-    The paper makes 40 passes over all rows (`early_stopping=False` with `n_iter_no_change=40`).
+    The paper makes 40 passes over all rows (`early_stopping=False`, `n_iter_no_change=40`).
 
     References
     ----------
@@ -115,16 +115,12 @@ class PBPRegressor(BaseRegressor):
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.model_selection import train_test_split
     >>> from sk_deltauq.baselines import PBPRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> model = PBPRegressor(max_iter=5, random_state=0).fit(X_train, y_train)
-    >>> y_mean, y_std = model.predict(X_test, return_std=True)
+    >>> model = PBPRegressor(max_iter=5, random_state=0).fit(X, y)
+    >>> y_mean, y_std = model.predict(X, return_std=True)
     >>> y_mean.shape, y_std.shape
-    ((111,), (111,))
-    >>> bool((model.predict_uncertainty(X_test).epistemic > 0).all())
-    True
+    ((442,), (442,))
     """
 
     hidden_layer_sizes: Any = (50,)
@@ -137,6 +133,10 @@ class PBPRegressor(BaseRegressor):
     warm_start: bool = False
     random_state: Any = None
     verbose: bool | int = False
+    seed_: int = field(init=False)
+    loss_curve_: list[float] = field(init=False)
+    _posterior_: Posterior = field(init=False)
+    _n_calls_: int = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],

@@ -1,51 +1,63 @@
-"""Assumed-density filtering of one row after the other: the inner loop of PBP, in NumPy.
+"""Assumed-density filtering, row by row: the inner loop of PBP, in NumPy.
 
-The formulas are those of section 3 of the PBP paper (Hernández-Lobato and Adams, ICML 2015).
-There the sum of a layer with n inputs, the bias among them, is divided by sqrt(n). Here that
-factor is inside the weights, and only their prior knows of it (`_pbp_posterior.py`).
+The formulas are from section 3 of the PBP paper (Hernández-Lobato and Adams, ICML 2015). The paper
+divides the sum of a layer with n inputs (including the bias) by sqrt(n). Here the weights contain
+this factor, and only their prior in `_pbp_posterior.py` depends on it.
 
-`d_mean` is the derivative of log Z in a mean, `d_var` *twice* that in a variance, for so it stands
-in every formula. A row is some seventy calls on small arrays made beforehand: the number of calls
-is the time of a fit.
+`d_mean` is the derivative of log Z with respect to a mean. `d_var` is *twice* the derivative with
+respect to a variance, because all formulas contain this factor. Each row needs about seventy NumPy
+calls on small preallocated arrays, and their number determines the training time.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
-# As arrays: a Python number costs a ufunc as much time again as fifty products.
+# Arrays, because converting a Python number takes a ufunc as long as fifty products.
 _ONE, _MINUS_HALF, _PEAK = map(np.array, (1.0, -0.5, math.exp(-_LOG_ROOT_TWO_PI)))
 
 
 class Precision:
-    """Gamma distribution of a precision, of the noise or of the weights: shape and rate."""
+    """Gamma distribution of a precision (of the noise or of the weights), by shape and rate."""
 
     def __init__(self, shape: float, rate: float):
         self.shape, self.rate = shape, rate
 
     @property
     def variance(self) -> float:
-        """That of the normal density which stands for Student's t."""
+        """Variance of the normal density that approximates Student's t."""
         return self.rate / (self.shape - 1)
 
     def absorb(self, mean: float, var: float, y: float, weight: float):
-        """Take in the density of y, normal about what has this mean and variance itself.
+        """Update the distribution with one observation.
 
-        It is taken to the power of a weight, above 0 and at most 1.
+        The observation is normal with this precision. Its mean is uncertain and normal too.
 
-        A normal density of precision p to the power w is one of precision w p times
-        p^((w - 1) / 2) but for a constant, and the latter is conjugate: it moves the shape.
+        Parameters
+        ----------
+        mean, var : float
+            Mean and variance of the uncertain mean.
+        y : float
+            The observation.
+        weight : float
+            Power of the likelihood, above 0 and at most 1.
 
         Returns
         -------
         d_mean, d_var : float
-            Derivatives of log Z in `mean` and `var`.
+            Derivatives of log Z with respect to `mean` and `var`.
         log_density : float
-            Of y before the update, whatever its weight.
+            Log density of y before the update, without the weight.
+
+        Notes
+        -----
+        Up to a constant, a normal density of precision p to the power w is a normal density of
+        precision w p times p^((w - 1) / 2). The second factor is conjugate: it changes the shape.
         """
         shape, rate = self.shape + 0.5 * (weight - 1), self.rate
         scaled = rate / weight
@@ -53,16 +65,18 @@ class Precision:
         half_square = 0.5 * residual * residual
         predicted = var + self.variance
         log_density = -_LOG_ROOT_TWO_PI - 0.5 * math.log(predicted) - half_square / predicted
-        # Z, Z1 and Z2 of the paper are normal densities, with the shape and with one and two more.
+        # Z, Z1 and Z2 of the paper: normal densities, for shape, shape + 1 and shape + 2.
         var_0 = var + scaled / (shape - 1)
         var_1 = var + scaled / shape
         var_2 = var + scaled / (shape + 1)
         ratio_1 = math.sqrt(var_0 / var_1) * math.exp(half_square * (1 / var_0 - 1 / var_1))
         ratio_2 = math.sqrt(var_1 / var_2) * math.exp(half_square * (1 / var_1 - 1 / var_2))
-        if ratio_1 > 0:  # far out both are zero in floats: such a y is of no use here
+        if (
+            ratio_1 > 0
+        ):  # both underflow to zero for an extreme y, and the distribution stays unchanged
             new_shape_inverse = ratio_2 / ratio_1 * (shape + 1) / shape - 1
             new_rate_inverse = (ratio_2 * (shape + 1) - ratio_1 * shape) / rate
-            # A variance must exist (shape > 1) also for a next y of almost no weight.
+            # The variance needs shape > 1, and the weight of the next y lowers it by up to 0.5.
             if 0 < new_shape_inverse < 1 / 1.5 and 0 < new_rate_inverse < math.inf:
                 self.shape, self.rate = 1 / new_shape_inverse, 1 / new_rate_inverse
         d_mean = residual / var_0
@@ -70,19 +84,19 @@ class Precision:
 
 
 class LinearLayer:
-    """Weights of one layer, independent normals: `mean` and `var` of shape (input, output).
+    """One layer with independent normal weights: `mean` and `var` of shape (input, output).
 
-    The last input is the bias, always one. `var` of the inputs is None where they are known.
+    The last input is the bias, always one. `var` of the inputs is None if they are known exactly.
     """
 
     def __init__(self, mean: np.ndarray, var: np.ndarray):
         self.mean, self.var = mean, var
-        self._out_mean, self._out_var = np.empty((2, mean.shape[1]))
-        self._squares, self._gain, self._shrink, self._buffer = np.empty((4, *mean.shape))
+        self._out_mean, self._out_var = _allocate(2, mean.shape[1])
+        self._squares, self._gain, self._shrink, self._buffer = _allocate(4, *mean.shape)
         self._flat_shrink = self._shrink.reshape(-1)
 
     def forward(self, mean, var, square):
-        """Mean and variance of the outputs; `square` is the mean of the squared inputs."""
+        """Compute mean and variance of the outputs; `square` is the mean of the squared inputs."""
         np.dot(mean, self.mean, self._out_mean)
         np.dot(square, self.var, self._out_var)
         if var is not None:
@@ -91,25 +105,25 @@ class LinearLayer:
         return self._out_mean, self._out_var
 
     def backward(self, mean, d_mean, d_var):
-        """Derivatives in the moments of the inputs, after `forward` of the same row."""
-        of_mean = np.dot(self.var, d_var)
-        np.multiply(of_mean, mean, of_mean)
-        np.add(of_mean, np.dot(self.mean, d_mean), of_mean)
+        """Compute derivatives for the moments of the inputs, after `forward` of the same row."""
+        d_input = np.dot(self.var, d_var)
+        np.multiply(d_input, mean, d_input)
+        np.add(d_input, np.dot(self.mean, d_mean), d_input)
         np.add(self._squares, self.var, self._squares)
-        return of_mean, np.dot(self._squares, d_var)
+        return d_input, np.dot(self._squares, d_var)
 
     def update(self, mean, var, square, d_mean, d_var):
-        """The ADF update of every weight: m + v g and v - v^2 (g^2 - 2 h).
+        """Update every weight to mean m + v g and variance v - v^2 (g^2 - 2 h).
 
-        Here g and h are the derivatives of log Z in its mean and variance. An update that would
-        leave no positive variance is left out, for that weight.
+        Here g and h are the derivatives of log Z with respect to the mean m and variance v of the
+        weight. A weight keeps its moments if the new variance would not be positive.
         """
         gain, shrink = self._gain, self._shrink
-        # Products of a column and a row: twice as fast as by broadcasting.
+        # np.dot of a column and a row is twice as fast as broadcasting.
         mean, square = mean[:, None], square[:, None]
         if var is None:
             np.dot(mean, d_mean[None], gain)
-            # g^2 - 2 h is a product too where the inputs are known.
+            # For known inputs, g^2 - 2 h is an outer product too.
             np.dot(square, (d_mean * d_mean - d_var)[None], shrink)
         else:
             d_mean, d_var, buffer = d_mean[None], d_var[None], self._buffer
@@ -122,7 +136,7 @@ class LinearLayer:
             np.subtract(shrink, buffer, shrink)
         np.multiply(shrink, self.var, shrink)
         np.multiply(gain, self.var, gain)
-        # argmax is several times faster than max, and finds a NaN.
+        # argmax is several times faster than max, and it detects NaN.
         if not self._flat_shrink[self._flat_shrink.argmax()] < 1:
             refused = ~(shrink < 1)
             gain[refused] = shrink[refused] = 0
@@ -132,24 +146,25 @@ class LinearLayer:
 
 
 class Rectifier:
-    """Moments of max(0, z) for a layer of normal z, and of the bias beside them.
+    """Moments of max(0, z) for a layer of normal z, followed by the bias.
 
-    With a = m / s, the normal density f and distribution function F, and h(a) = a F(a) + f(a):
-    the mean is s h(a), the variance s^2 (F(a) - h(a) h(-a)), and h(-a) = h(a) - a. Nothing here
-    divides by F, so a far below zero needs no expansion of f / F.
+    z has mean m and standard deviation s. With a = m / s, the normal density f, the distribution
+    function F, and h(a) = a F(a) + f(a): the mean is s h(a), the variance is
+    s^2 (F(a) - h(a) h(-a)), and h(-a) = h(a) - a. No formula divides by F, so a very negative a
+    needs no expansion of f / F.
     """
 
     def __init__(self, n_units: int):
-        self.mean, self.square = np.ones((2, n_units + 1))
+        self.mean, self.square = np.ones(n_units + 1), np.ones(n_units + 1)
         self.var = np.zeros(n_units + 1)
         self._mean, self._var = self.mean[:-1], self.var[:-1]
-        arrays = np.empty((7, n_units))
-        self._std, self._ratio, self._cdf, self._pdf, self._h, self._part, self._buffer = arrays
+        self._std, self._ratio, self._cdf, self._pdf = _allocate(4, n_units)
+        self._h, self._part, self._buffer = _allocate(3, n_units)
 
     def forward(self, mean, var):
-        """Mean, variance and mean square of the units and of the bias."""
+        """Compute mean, variance and mean square of the units, then the bias."""
         std, ratio, cdf, pdf, h = self._std, self._ratio, self._cdf, self._pdf, self._h
-        part = self._part  # variance over s^2
+        part = self._part  # variance / s^2
         np.sqrt(var, std)
         np.divide(mean, std, ratio)
         ndtr(ratio, cdf)
@@ -169,9 +184,10 @@ class Rectifier:
         return self.mean, self.var, self.square
 
     def backward(self, d_mean, d_var):
-        """Derivatives in the mean and variance of z, after `forward` of the same row.
+        """Compute derivatives for the mean and variance of z, after `forward` of the same row.
 
-        Of the mean: F and f / (2 s). Of the variance: 2 s h (1 - F) and F - h f.
+        The derivatives of the rectified mean are F and f / (2 s). The derivatives of the rectified
+        variance are 2 s h (1 - F) and F - h f.
         """
         cdf, pdf, buffer, part = self._cdf, self._pdf, self._buffer, self._part
         d_mean, d_var = d_mean[:-1], d_var[:-1]
@@ -190,7 +206,7 @@ class Rectifier:
 
 
 class Filter:
-    """A network and its noise, to be trained row by row; the arrays are changed in place."""
+    """A network and its noise, updated row by row; the arrays are changed in place."""
 
     def __init__(self, means, variances, noise: Precision):
         self.noise = noise
@@ -198,9 +214,9 @@ class Filter:
         self._rectifiers = [Rectifier(mean.shape[1]) for mean in means[:-1]]
 
     def one_pass(self, x, squares, y, weights, order) -> float:
-        """Absorb rows in this order; the mean of the log densities, each just before its row.
+        """Absorb rows in a given order; return the mean log density of y before each update.
 
-        `x` has a last column of ones, `squares` are its squares; weights are at most one.
+        The last column of `x` contains ones. `squares` is `x * x`. Weights are at most one.
         """
         total = 0.0
         for row, target, weight in zip(
@@ -210,9 +226,9 @@ class Filter:
         return total / weights[order].sum()
 
     def absorb(self, x, square, y: float, weight: float = 1.0) -> float:
-        """Update every weight and the noise with one row."""
+        """Update every weight and the noise with one row; return the log density before it."""
         moments = (x, None, square)
-        inputs = [moments]
+        inputs: list[Any] = [moments]
         for layer, rectifier in zip(self._layers, self._rectifiers, strict=False):
             moments = rectifier.forward(*layer.forward(moments[0], moments[1], moments[2]))
             inputs.append(moments)
@@ -221,9 +237,13 @@ class Filter:
         d_mean, d_var, log_density = self.noise.absorb(mean.item(), var.item(), y, weight)
         d_mean, d_var = np.array(((d_mean,), (d_var,)))
         for depth in range(len(self._layers) - 1, 0, -1):
-            layer, (m, v, square) = self._layers[depth], inputs[depth]
+            layer, (m, v, m2) = self._layers[depth], inputs[depth]  # m2: mean square
             below = layer.backward(m, d_mean, d_var)
-            layer.update(m, v, square, d_mean, d_var)
+            layer.update(m, v, m2, d_mean, d_var)
             d_mean, d_var = self._rectifiers[depth - 1].backward(*below)
-        self._layers[0].update(*inputs[0], d_mean, d_var)
+        self._layers[0].update(x, None, square, d_mean, d_var)
         return log_density
+
+
+def _allocate(n_arrays: int, *shape: int) -> list[np.ndarray]:
+    return [np.empty(shape) for _ in range(n_arrays)]

@@ -1,6 +1,6 @@
-"""Mean and variance of a network with normal weights, for many rows: what PBP predicts with.
+"""Mean and variance of a network with normal weights, for the predictions of PBP.
 
-The formulas of `_pbp_filter.py`, in torch: differentiable in the rows.
+The formulas of `_pbp_filter.py` in torch, for many rows and differentiable with respect to them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ import torch
 
 
 def rectified_moments(mean, var):
-    """Mean and variance of max(0, z) for normal z (section 3 of the PBP paper).
-
-    In terms of h(a) = a F(a) + f(a), see `_pbp_filter.Rectifier`.
-    """
+    """Mean and variance of max(0, z) for normal z; see `_pbp_filter.Rectifier`."""
     std = var.sqrt()
     ratio = mean / std
-    # Not torch.special.ndtr, which is 1 + erf, and so zero in the tail where all else is not.
+    # torch.special.ndtr is 1 + erf, which underflows to zero too early in the lower tail.
     cdf = 0.5 * torch.erfc(-math.sqrt(0.5) * ratio)
     pdf = torch.exp(-0.5 * ratio.square()) / math.sqrt(2 * math.pi)
     h = ratio * cdf + pdf
@@ -25,9 +22,9 @@ def rectified_moments(mean, var):
 
 
 def network_moments(x: torch.Tensor, means, variances):
-    """Mean and variance `(row, output)` of the network's outputs for rows `(row, feature)`.
+    """Mean and variance `(row, output)` of the outputs for rows `(row, feature)`.
 
-    `means` and `variances` hold a tensor `(input + 1, output)` for each layer.
+    `means` and `variances` contain a tensor `(input + 1, output)` for each layer.
     """
     mean, var = _with_bias(x, 1.0), torch.zeros(len(x), x.shape[1] + 1, dtype=x.dtype)
     for depth, (weight, weight_var) in enumerate(zip(means, variances, strict=True)):

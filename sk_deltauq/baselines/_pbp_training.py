@@ -1,4 +1,4 @@
-"""Passes over the rows for PBP, and when to stop."""
+"""Training of PBP: passes over the rows, and the stopping rule."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHUNK_ROWS = 4096
 
 @dataclass(frozen=True)
 class Rows:
-    """Scaled rows `(row, feature)`, targets and weights `(row,)`, float64."""
+    """Scaled features `(row, feature)`, targets and weights `(row,)`, in float64."""
 
     x: np.ndarray
     y: np.ndarray
@@ -33,9 +33,9 @@ class Rows:
         return Rows(self.x[index], self.y[index], self.weights[index])
 
     def in_parts(self) -> Rows:
-        """The rows with weights of at most one: a heavier row comes several times.
+        """Split rows with weights above one into several equal parts with smaller weights.
 
-        The last rounding error of a mean of one is not worth a second part.
+        Weights up to 1e-6 above one are not split, because they come from rounding.
         """
         n_parts = np.maximum(np.ceil(self.weights - 1e-6), 1).astype(int)
         index = np.repeat(np.arange(len(self)), n_parts)
@@ -43,8 +43,8 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Trained:
-    """The posterior of the best pass, or of the last one without held-out rows; and the record."""
+class TrainingResult:
+    """Posterior of the best pass (of the last pass without held-out rows), and the history."""
 
     posterior: Posterior
     losses: list[float]
@@ -53,14 +53,14 @@ class Trained:
 
 
 def moments(posterior: Posterior, x: torch.Tensor):
-    """Mean and variance of the network's output `(row, 1)`, float64, differentiable."""
+    """Compute mean and variance of the output `(row, 1)`, in float64 and differentiable."""
     layers = ([torch.from_numpy(a) for a in p] for p in (posterior.means, posterior.variances))
     return network_moments(x.double(), *layers)
 
 
 @torch.inference_mode()
 def log_density(posterior: Posterior, rows: Rows) -> float:
-    """Weighted mean log density of the targets."""
+    """Compute the weighted mean log density of the targets."""
     total = 0.0
     for part in gen_batches(len(rows), _CHUNK_ROWS):
         mean, var = moments(posterior, torch.from_numpy(rows.x[part]))
@@ -81,21 +81,22 @@ def train(
     new_rng: Callable,
     resumed: bool,
     after_pass: Callable = lambda: None,
-) -> Trained:
-    """Absorb the rows, in another order in each pass, until it does not help any more.
+) -> TrainingResult:
+    """Absorb the rows in passes, each in a new order, until the score stops improving.
 
     Parameters
     ----------
     posterior : Posterior
-        Where to start; changed in place.
+        Initial state; changed in place.
     rows, held_out : Rows
-        Without held-out rows the losses say when to stop, and the last pass is kept.
+        Training and held-out rows. Without held-out rows, the losses decide when to stop, and the
+        last state is returned.
     max_passes, patience, tol
-        As `max_iter`, `n_iter_no_change` and `tol` of the estimator.
+        `max_iter`, `n_iter_no_change` and `tol` of the estimator.
     new_rng : callable
-        `new_rng(k)` is the generator of pass k.
+        `new_rng(k)` creates the generator of pass k.
     resumed : bool
-        Not to end with a state worse on the held-out rows than the first one.
+        Whether the initial state is fitted. It is then returned if no pass improves the score.
     after_pass : callable
         Called after each pass.
 
@@ -113,7 +114,7 @@ def train(
     squares = x * x
     while len(losses) < max_passes and stale < patience:
         order = new_rng(len(losses)).permutation(len(parts))
-        with np.errstate(all="ignore"):  # what is not finite is refused, weight by weight
+        with np.errstate(all="ignore"):  # updates that are not finite are skipped
             losses.append(-one_pass(x, squares, parts.y, parts.weights, order))
         posterior.refine_prior()
         score = -losses[-1] if held_out is None else log_density(posterior, held_out)
@@ -130,5 +131,5 @@ def train(
         best_score = max(best_score, score)
         after_pass()
     if held_out is None:
-        return Trained(posterior, losses, None, None)
-    return Trained(best, losses, np.array(scores), best_score)
+        return TrainingResult(posterior, losses, None, None)
+    return TrainingResult(best, losses, np.array(scores), best_score)

@@ -15,15 +15,15 @@ from sk_deltauq._sklearn import Interval
 
 @dataclass(eq=False, repr=False)
 class VariationalBNNRegressor(NetworkRegressor):
-    """Bayes by Backprop: a network with a distribution over its weights, averaged over draws.
+    """Bayes by Backprop: one network with a normal posterior for each weight, averaged over draws.
 
-    Each weight has a normal prior, and a normal posterior, independent of the others. The loss is
-    the expected negative log-likelihood plus the Kullback-Leibler divergence of the posterior from
-    the prior (eq. 1 of [1]_), with the local reparametrisation of [2]_. The prediction is the
-    equal-weight mixture over `n_draws` networks drawn from the posterior: the variance of their
-    means is the epistemic part, their mean noise variance the aleatoric one.
+    Each weight has a normal prior and an independent normal posterior. The loss is the expected
+    negative log-likelihood plus the Kullback-Leibler divergence of the posterior from the prior
+    (eq. 1 of [1]_), computed with the local reparametrisation of [2]_. The prediction is the
+    equal-weight mixture over `n_draws` networks drawn from the posterior. The variance of their
+    means is the epistemic part, the mean noise variance is the aleatoric part.
 
-    Rows and targets are standardised inside; all answers are in the units and shape of `y`.
+    Features and targets are standardised internally. Predictions have the units and shape of `y`.
 
     Parameters
     ----------
@@ -34,75 +34,63 @@ class VariationalBNNRegressor(NetworkRegressor):
     prior_std : float, default=1.0
         Standard deviation of the normal prior of each weight and bias.
     kl_weight : float, default=0.1
-        Weight of the divergence of the posterior from the prior; 1 is the evidence lower bound.
-        Below 1 the posterior is tempered: narrower, and bound less to the prior, as if each row
-        had come `1 / kl_weight` times. The larger it is, the larger the epistemic uncertainty.
+        Weight of the Kullback-Leibler divergence in the loss; 1 is the evidence lower bound. A
+        value below 1 narrows the posterior, as if each row had been observed `1 / kl_weight`
+        times. A larger value gives a larger epistemic uncertainty.
     n_draws : int, default=50
-        Number of draws of the weights, made in `fit` and kept. Each prediction is a mean over
-        all of them.
+        Number of draws of the weights, made in `fit` and kept. Predictions average over all draws.
     n_members : int, default=1
-        Number of networks, trained side by side as one stacked module. With early stopping each
-        leaves out another fold of the rows (cross-fitting). The components of a prediction are
-        all pairs of a member and a draw.
+        Number of networks, trained as one stacked module. With early stopping, each holds out a
+        different fold (cross-fitting). Predictions average over all pairs of network and draw.
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
-        Noise model: a variance that the network predicts for each row, one learnt variance for
-        each output, or none. With None the loss is the squared error and the standard deviation
-        is epistemic only: for targets without noise, such as a deterministic simulator.
+        Noise variance: one per row, one per output, or none. None fits the squared error and
+        predicts only epistemic uncertainty, as for a deterministic simulator.
     calibrate : bool, default=True
-        Whether to multiply the standard deviations by one factor an output, `std_factor_`: that by
-        which the held-out errors come out as large as predicted, drawn towards 1 as if 100 more
-        rows needed none. The error of several members together is taken to be that of the one that
-        holds the row out, less what averaging takes away. Not without rows held out for early
-        stopping, nor with `noise=None`.
+        Whether to rescale the standard deviations to match the errors on held-out rows, by one
+        factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows. Ignored
+        without early stopping or with `noise=None`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Embedding of the standardised inputs: fixed sines and cosines in three octaves
-        ("sinusoidal"), the same for the first member and every other one, and none for the rest
-        ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs themselves
-        are kept beside them. "auto" is "alternating" for a regressor with at least 25 rows a
-        feature, and otherwise None.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     batch_size : int or "auto", default="auto"
-        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
-        number of rows, from 32 to 1024.
+        Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
+        root of the number of rows, between 32 and 1024.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
-        Step size of an epoch: `learning_rate_init / sqrt(1 + epoch / 50)`, or always the same.
-        `partial_fit` counts on, `fit` counts from 0.
+        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant. `fit`
+        counts epochs from 0; `partial_fit` continues the count.
     learning_rate_init : float, default=0.003
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs over which the weights are averaged (an exponential moving average of one
-        value an epoch): what is judged for early stopping, and what predicts. 1 takes the last
-        weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights, which is scored for
+        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
-        Most epochs, each a pass over the training rows.
+        Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
-        An epoch counts as an improvement if the score (or, without early stopping, the training
-        loss) is better than the best one by more than this.
+        Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
-        Number of epochs in a row without an improvement after which training stops.
+        Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
-        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
-        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
-        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
-        loss no longer falls, and the band deserves less trust.
+        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
+        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
+        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
+        until the loss stops falling, and the standard deviations are less reliable.
     validation_fraction : float, default=0.1
-        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
-        dealt into folds of one size, at least one a member, so the part is one over a whole
-        number: 0.1 is a tenth, 0.3 a quarter.
+        Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
+        1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights and scales of the last fit.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
+        ignores `random_state`. With early stopping, the held-out score never gets worse.
     net_params : dict, default=None
-        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        Additional parameters for the `skorch.NeuralNet` used in training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
-        stopping, `valid_loss`; those that score data of their own are not served. What another
-        parameter sets is refused.
+        `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
+        are not supported. Names that have their own constructor parameter raise an error.
     device : str, default="cpu"
-        Torch device to train and predict on.
+        Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
-        Seed of the initial weights, the mini-batches, the noise and the held-out rows. An int
-        gives the same model each time; torch's and NumPy's global generators are left alone.
+        Seed for all random choices in `fit`. An int makes results reproducible.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
@@ -113,71 +101,68 @@ class VariationalBNNRegressor(NetworkRegressor):
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
-        Training loss of each epoch, mean over members.
+        Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log density (minus the squared error with `noise=None`) of the held-out
-        rows after each epoch; None without early stopping.
+        Mean log density of the held-out (standardised) targets after each epoch, or minus the mean
+        squared error with `noise=None`. None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        The best of them.
+        Best held-out score of each member. None without early stopping.
     noise_std_ : float or ndarray of shape (n_outputs,)
-        Standard deviation of the noise, in the units of `y`. Only with `noise="homoscedastic"`.
+        Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
-        What `calibrate` multiplies the standard deviations by; 1 if it does not.
+        Factor by which `calibrate` multiplies the standard deviations; 1 without calibration.
     n_outputs_ : int
         Number of outputs.
     net_ : skorch.NeuralNet
-        The trained net; `net_.module_` is the torch module with all members.
+        Trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where `X` had names that are all strings.
+        Names of the features, if all column names of `X` are strings.
 
     See Also
     --------
     VariationalBNNClassifier : The same method for class labels.
-    MCDropoutRegressor : One network, and dropout masks as components.
-    sk_deltauq.DeltaUQRegressor : One network, and anchors as components.
+    MCDropoutRegressor : One network, averaged over dropout masks.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
 
     Notes
     -----
-    The noise of the weights to predict with is drawn once, in `fit`, so that predictions are
-    repeatable, and the same for all rows, so that each component is one function of `x`. In
-    training the outputs of each layer are drawn anew for each sample, which amounts to a draw of
-    the weights of its own. The divergence has a closed form; its share in the loss of a row is one
-    over the number of training rows, of all calls so far in `partial_fit`.
+    The noise of the predictive draws is drawn once, in `fit`, so predictions are repeatable. All
+    rows share the same draws, so each component is a function of `x`. In training, the outputs of
+    each layer are drawn for each sample, which is equivalent to a new draw of the weights for each
+    sample.
 
-    The paper has a mixture of two normals as the prior, and `kl_weight=1`. On three of four UCI
-    sets of 300 to 1030 rows (a split or two each) that underfits, and the log-likelihood of
-    left-out rows was better with 0.1; on the fourth it was 0.06 worse.
+    The divergence has a closed form. Its weight in the loss of a row is `kl_weight` divided by the
+    number of training rows, which `partial_fit` counts over all calls.
 
-    With `noise=None` the likelihood is normal with the standard deviation of `y`, which says how
-    much the data count beside the prior. The frequencies of a periodic embedding are learnt
-    without a prior. There is no L2 penalty, since the prior is one, and no beta-NLL, with which
-    the loss is no bound. A `weight_decay` in `net_params` would also act on the logarithms of the
-    standard deviations, and widen the posterior.
+    The paper uses a mixture of two normals as the prior, and `kl_weight=1`. On three of four UCI
+    data sets of 300 to 1030 rows (one or two splits each), `kl_weight=1` underfits: the held-out
+    log-likelihood is better with 0.1. On the fourth it is 0.06 worse.
+
+    With `noise=None` the likelihood is normal with the standard deviation of `y`, which sets the
+    weight of the data relative to the prior. The frequencies of a periodic embedding have no
+    prior. There is no L2 penalty, because the prior already is one. There is no beta-NLL, because
+    the loss would not be a bound. A `weight_decay` in `net_params` would also act on the
+    logarithms of the standard deviations and widen the posterior.
 
     References
     ----------
-    .. [1] Blundell, Cornebise, Kavukcuoglu, Wierstra, "Weight Uncertainty in Neural Networks",
-       ICML 2015.
-    .. [2] Kingma, Salimans, Welling, "Variational Dropout and the Local Reparameterization Trick",
+    .. [1] Blundell et al., "Weight Uncertainty in Neural Networks", ICML 2015.
+    .. [2] Kingma et al., "Variational Dropout and the Local Reparameterization Trick",
        NeurIPS 2015.
-    .. [3] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
-       Learning", NeurIPS 2022.
+    .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
+       NeurIPS 2022.
 
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.model_selection import train_test_split
     >>> from sk_deltauq.baselines import VariationalBNNRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> model = VariationalBNNRegressor(max_iter=20, random_state=0).fit(X_train, y_train)
-    >>> y_mean, y_std = model.predict(X_test, return_std=True)
+    >>> model = VariationalBNNRegressor(max_iter=20, random_state=0).fit(X, y)
+    >>> y_mean, y_std = model.predict(X, return_std=True)
     >>> y_mean.shape, y_std.shape
-    ((111,), (111,))
-    >>> model.n_components_
-    50
+    ((442,), (442,))
     """
 
     hidden_layer_sizes: Any = (50, 50)
@@ -218,14 +203,14 @@ class VariationalBNNRegressor(NetworkRegressor):
 
 @dataclass(eq=False, repr=False)
 class VariationalBNNClassifier(NetworkClassifier):
-    """Bayes by Backprop: a network with a distribution over its weights, averaged over draws.
+    """Bayes by Backprop: one network with a normal posterior for each weight, averaged over draws.
 
-    Each weight has a normal prior, and a normal posterior, independent of the others. The loss is
-    the expected negative log-likelihood plus the Kullback-Leibler divergence of the posterior from
-    the prior (eq. 1 of [1]_), with the local reparametrisation of [2]_. The prediction is the
+    Each weight has a normal prior and an independent normal posterior. The loss is the expected
+    negative log-likelihood plus the Kullback-Leibler divergence of the posterior from the prior
+    (eq. 1 of [1]_), computed with the local reparametrisation of [2]_. The prediction is the
     mean of the probabilities of `n_draws` networks drawn from the posterior.
 
-    Rows are standardised inside.
+    Features are standardised internally.
 
     Parameters
     ----------
@@ -236,68 +221,58 @@ class VariationalBNNClassifier(NetworkClassifier):
     prior_std : float, default=1.0
         Standard deviation of the normal prior of each weight and bias.
     kl_weight : float, default=0.1
-        Weight of the divergence of the posterior from the prior; 1 is the evidence lower bound.
-        Below 1 the posterior is tempered: narrower, and bound less to the prior, as if each row
-        had come `1 / kl_weight` times. The larger it is, the larger the epistemic uncertainty.
+        Weight of the Kullback-Leibler divergence in the loss; 1 is the evidence lower bound. A
+        value below 1 narrows the posterior, as if each row had been observed `1 / kl_weight`
+        times. A larger value gives a larger epistemic uncertainty.
     n_draws : int, default=50
-        Number of draws of the weights, made in `fit` and kept. Each prediction is a mean over
-        all of them.
+        Number of draws of the weights, made in `fit` and kept. Predictions average over all draws.
     n_members : int, default=1
-        Number of networks, trained side by side as one stacked module. With early stopping each
-        leaves out another fold of the rows (cross-fitting). The components of a prediction are
-        all pairs of a member and a draw.
+        Number of networks, trained as one stacked module. With early stopping, each holds out a
+        different fold (cross-fitting). Predictions average over all pairs of network and draw.
     class_weight : dict or "balanced", default=None
-        Weights of the classes, `{label: weight}`; "balanced" weighs them inversely to their
-        frequencies. None weighs all rows alike.
+        Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Embedding of the standardised inputs: fixed sines and cosines in three octaves
-        ("sinusoidal"), the same for the first member and every other one, and none for the rest
-        ("alternating"), or ones with learnt frequencies ("periodic", [3]_). The inputs themselves
-        are kept beside them. "auto" is "alternating" for a regressor with at least 25 rows a
-        feature, and otherwise None.
+        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
+        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for every second
+        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
+        rows per feature, else None.
     batch_size : int or "auto", default="auto"
-        Most rows in a mini-batch. "auto" is the power of two nearest the square root of the
-        number of rows, from 32 to 1024.
+        Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
+        root of the number of rows, between 32 and 1024.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
-        Step size of an epoch: `learning_rate_init / sqrt(1 + epoch / 50)`, or always the same.
-        `partial_fit` counts on, `fit` counts from 0.
+        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant. `fit`
+        counts epochs from 0; `partial_fit` continues the count.
     learning_rate_init : float, default=0.003
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs over which the weights are averaged (an exponential moving average of one
-        value an epoch): what is judged for early stopping, and what predicts. 1 takes the last
-        weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights, which is scored for
+        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
-        Most epochs, each a pass over the training rows.
+        Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
-        An epoch counts as an improvement if the score (or, without early stopping, the training
-        loss) is better than the best one by more than this.
+        Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
-        Number of epochs in a row without an improvement after which training stops.
+        Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold rows out, to stop by their log-likelihood, and to keep the weights that
-        were best on them, member by member. "auto" does so where each fold gets at least 5 rows:
-        with the default `validation_fraction` and up to four members, from 20 rows on. It holds
-        out more than `validation_fraction` where that would be fewer than 20 rows, up to a
-        quarter. With fewer rows a hold-out means nothing: training runs on all rows until its
-        loss no longer falls, and the band deserves less trust.
+        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
+        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
+        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
+        until the loss stops falling, and the standard deviations are less reliable.
     validation_fraction : float, default=0.1
-        Largest part of the rows that a member holds out, above 0 and at most 0.5. The rows are
-        dealt into folds of one size, at least one a member, so the part is one over a whole
-        number: 0.1 is a tenth, 0.3 a quarter.
+        Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
+        1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights and scales of the last fit.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
+        ignores `random_state`. With early stopping, the held-out score never gets worse.
     net_params : dict, default=None
-        Further parameters for the `skorch.NeuralNet` that does the training, such as
+        Additional parameters for the `skorch.NeuralNet` used in training, such as
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`. Callbacks see the history, with `train_loss` and, with early
-        stopping, `valid_loss`; those that score data of their own are not served. What another
-        parameter sets is refused.
+        `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
+        are not supported. Names that have their own constructor parameter raise an error.
     device : str, default="cpu"
-        Torch device to train and predict on.
+        Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
-        Seed of the initial weights, the mini-batches, the noise and the held-out rows. An int
-        gives the same model each time; torch's and NumPy's global generators are left alone.
+        Seed for all random choices in `fit`. An int makes results reproducible.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
@@ -308,64 +283,42 @@ class VariationalBNNClassifier(NetworkClassifier):
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
-        Training loss of each epoch, mean over members.
+        Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log-likelihood of the held-out rows after each epoch; None without early
-        stopping.
+        Mean log-likelihood of the held-out rows after each epoch. None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        The best of them.
+        Best held-out score of each member. None without early stopping.
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        Class labels, sorted.
     net_ : skorch.NeuralNet
-        The trained net; `net_.module_` is the torch module with all members.
+        Trained net; `net_.module_` is the torch module with all members.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where `X` had names that are all strings.
+        Names of the features, if all column names of `X` are strings.
 
     See Also
     --------
-    VariationalBNNRegressor : The same method for real targets.
-    MCDropoutClassifier : One network, and dropout masks as components.
-    sk_deltauq.DeltaUQClassifier : One network, and anchors as components.
-
-    Notes
-    -----
-    The noise of the weights to predict with is drawn once, in `fit`, so that predictions are
-    repeatable, and the same for all rows, so that each component is one function of `x`. In
-    training the outputs of each layer are drawn anew for each sample, which amounts to a draw of
-    the weights of its own. The divergence has a closed form; its share in the loss of a row is one
-    over the number of training rows, of all calls so far in `partial_fit`.
-
-    The paper has a mixture of two normals as the prior, and `kl_weight=1`. On three of four UCI
-    sets of 300 to 1030 rows (a split or two each) that underfits, and the log-likelihood of
-    left-out rows was better with 0.1; on the fourth it was 0.06 worse.
-
-    The frequencies of a periodic embedding are learnt without a prior. There is no L2 penalty,
-    since the prior is one. A `weight_decay` in `net_params` would also act on the logarithms of
-    the standard deviations, and widen the posterior.
+    VariationalBNNRegressor : The same method for real targets, with notes.
+    MCDropoutClassifier : One network, averaged over dropout masks.
+    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors.
 
     References
     ----------
-    .. [1] Blundell, Cornebise, Kavukcuoglu, Wierstra, "Weight Uncertainty in Neural Networks",
-       ICML 2015.
-    .. [2] Kingma, Salimans, Welling, "Variational Dropout and the Local Reparameterization Trick",
+    .. [1] Blundell et al., "Weight Uncertainty in Neural Networks", ICML 2015.
+    .. [2] Kingma et al., "Variational Dropout and the Local Reparameterization Trick",
        NeurIPS 2015.
-    .. [3] Gorishniy, Rubachev, Babenko, "On Embeddings for Numerical Features in Tabular Deep
-       Learning", NeurIPS 2022.
+    .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
+       NeurIPS 2022.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.model_selection import train_test_split
     >>> from sk_deltauq.baselines import VariationalBNNClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    >>> model = VariationalBNNClassifier(max_iter=20, random_state=0).fit(X_train, y_train)
-    >>> model.predict_proba(X_test).shape
-    (38, 3)
-    >>> sorted(model.predict_uncertainty(X_test))
-    ['aleatoric', 'epistemic', 'mutual_information', 'total']
+    >>> model = VariationalBNNClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (150, 3)
     """
 
     hidden_layer_sizes: Any = (50, 50)

@@ -2,7 +2,7 @@
 
 A component is an anchor, an ensemble member, a dropout mask or a draw of the weights. Arrays are
 ordered ``(component, sample, output)`` or ``(component, sample, class)``. Sums over components are
-computed in chunks of rows, so that they need some 20 MB beyond the arguments and the answer.
+computed in chunks of rows, which takes about 20 MB in addition to the arguments and the result.
 """
 
 from sk_deltauq.distributions._categorical_mixture import CategoricalMixture

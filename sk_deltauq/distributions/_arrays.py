@@ -1,20 +1,23 @@
-"""What both mixtures do with arrays: check them, select rows, and compute chunk by chunk."""
+"""Array helpers of both mixtures: checks, selection of rows, computation in chunks."""
+
+import math
 
 import numpy as np
+from scipy.special import logsumexp
 
-_CHUNK_FLOATS = 2**17  # 1 MB an array: stays in cache, a dozen of them live at a time
+_CHUNK_FLOATS = 2**17  # 1 MB per array: a dozen such arrays, alive at a time, fit in cache
 
 
-def checked_components(name, values, ndims):
-    """A frozen array with at least one component."""
-    array = frozen_array(name, values, ndims)
+def check_components(name, values, ndims):
+    """Check an array with the components first, and make it read-only."""
+    array = freeze_array(name, values, ndims)
     if len(array) == 0:
         raise ValueError(f"{name} must have at least one component on its first axis, got none.")
     return array
 
 
-def frozen_array(name, values, ndims):
-    """Finite, read-only float64 array; a copy unless `values` is that already."""
+def freeze_array(name, values, ndims):
+    """Convert to a finite, read-only float64 array. An array of this kind is not copied."""
     array = as_real(name, values)
     if array.ndim not in ndims:
         allowed = " or ".join(map(str, ndims))
@@ -28,7 +31,7 @@ def frozen_array(name, values, ndims):
 
 
 def as_real(name, values):
-    """Array of float64; a copy only where it has to be."""
+    """Convert to float64, without a copy if possible."""
     array = np.asarray(values)
     if array.dtype.kind not in "biufO":
         raise ValueError(f"{name} must be real numbers, got dtype {array.dtype}.")
@@ -38,31 +41,38 @@ def as_real(name, values):
         raise ValueError(f"{name} must be real numbers: {error}.") from error
 
 
-def spread(values, ddof=0):
+def component_std(values, ddof=0):
     """Standard deviation over the components."""
-    # Relative to the first component: exactly 0 when the components agree.
+    # Subtracting the first component makes the result exactly 0 if all components are equal.
     return (values - values[0]).std(axis=0, ddof=ddof)
 
 
-def row_index(rows, n_samples):
-    """Index that keeps the row axis; slices stay slices, so that they select without a copy."""
+def log_mean_exp(values):
+    """Logarithm of the mean of ``exp(values)`` over the components."""
+    return np.asarray(logsumexp(values, axis=0)) - math.log(len(values))
+
+
+def make_row_index(rows, n_samples):
+    """Convert an index so that the row axis is kept. Slices stay slices, to avoid copies."""
     if isinstance(rows, slice):
         return rows
     rows = np.atleast_1d(np.arange(n_samples)[rows])
     if rows.ndim > 1:
-        raise IndexError("A mixture is indexed by rows alone: integer, slice, 1-D array or mask.")
+        raise IndexError(
+            "A mixture is indexed by rows only: use an integer, slice, 1-D array or mask."
+        )
     return rows
 
 
-def random_source(random_state):
-    """Where draws come from; None is the operating system, not NumPy's global state."""
+def make_generator(random_state):
+    """Create a generator; None takes a seed from the operating system, not from NumPy's state."""
     if isinstance(random_state, np.random.RandomState | np.random.Generator):
         return random_state
     return np.random.default_rng(random_state)
 
 
-def concatenate_rows(compute, n_samples, floats_per_row):
-    """Concatenate ``compute(rows)`` over slices of rows that keep its temporaries small."""
+def compute_by_rows(compute, n_samples, floats_per_row):
+    """Concatenate ``compute(rows)`` over slices of rows that are small enough for the cache."""
     step = max(1, _CHUNK_FLOATS // max(1, floats_per_row))
-    starts = range(0, max(1, n_samples), step)  # one empty slice if there are no rows
+    starts = range(0, max(1, n_samples), step)  # without rows, one empty slice gives the shape
     return np.concatenate([compute(slice(start, start + step)) for start in starts])

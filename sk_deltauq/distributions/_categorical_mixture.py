@@ -1,43 +1,42 @@
-"""The mixture of categorical distributions that a classifier predicts."""
-
-import math
+"""Mixture of categorical distributions, as predicted by a classifier."""
 
 import numpy as np
-from scipy.special import entr, log_softmax, logsumexp, softmax
+from scipy.special import entr, log_softmax, softmax
 
 from sk_deltauq.distributions._arrays import (
-    checked_components,
-    concatenate_rows,
-    random_source,
-    row_index,
-    spread,
+    check_components,
+    component_std,
+    compute_by_rows,
+    log_mean_exp,
+    make_generator,
+    make_row_index,
 )
 
 
 class CategoricalMixture:
-    """Equal-weight mixture of categorical distributions, one mixture for each sample.
+    """Equal-weight mixtures of categorical distributions, one for each sample.
 
     Parameters
     ----------
     logits : array-like of shape (n_components, n_samples, n_classes)
-        Unnormalised log probabilities of each component. A writeable array is copied, a read-only
-        float64 one is shared.
+        Unnormalised log probabilities of each component. The array is copied, unless it is
+        read-only and float64.
 
     Attributes
     ----------
-    logits : read-only ndarray of shape (n_components, n_samples, n_classes)
-        The components.
+    logits : ndarray of shape (n_components, n_samples, n_classes)
+        The components, read-only.
 
     Raises
     ------
     ValueError
-        If `logits` does not have three axes or a value is not finite.
+        If `logits` does not have three axes or contains a value that is not finite.
 
     Notes
     -----
-    The probabilities are the mean of the components' softmax, that is the predictive distribution
-    with the component marginalised out. Entropies are in nats, and ``entropy = expected_entropy +
-    mutual_information``: total = aleatoric + epistemic.
+    The predicted probabilities are the mean of the components' probabilities. Entropies are in
+    nats. The total uncertainty, `entropy`, is the sum of the aleatoric part, `expected_entropy`,
+    and the epistemic part, `mutual_information`. `epistemic` measures the spread of the logits.
 
     Examples
     --------
@@ -51,7 +50,7 @@ class CategoricalMixture:
     """
 
     def __init__(self, logits):
-        self.logits = checked_components("logits", logits, ndims=(3,))
+        self.logits = check_components("logits", logits, ndims=(3,))
         if self.n_classes == 0:
             raise ValueError("logits must have at least one class on the last axis, got none.")
 
@@ -60,8 +59,8 @@ class CategoricalMixture:
         return f"CategoricalMixture(n_components={self.n_components}, shape={shape})"
 
     def __getitem__(self, rows):
-        """Mixture of the chosen rows: an integer, a slice, an index array or a mask."""
-        return CategoricalMixture(self.logits[:, row_index(rows, self.n_samples)])
+        """Select rows by an integer, a slice, an index array or a mask."""
+        return CategoricalMixture(self.logits[:, make_row_index(rows, self.n_samples)])
 
     @property
     def n_components(self):
@@ -80,20 +79,18 @@ class CategoricalMixture:
 
     @property
     def component_proba(self):
-        """Class probabilities of each component, (n_components, n_samples, n_classes)."""
+        """Class probabilities of each component, of shape (n_components, n_samples, n_classes)."""
         return softmax(self.logits, axis=-1)
 
     @property
     def proba(self):
-        """Class probabilities of the mixture, (n_samples, n_classes)."""
+        """Class probabilities of the mixture, of shape (n_samples, n_classes)."""
         return self._by_rows(lambda logits: softmax(logits, axis=-1).mean(axis=0))
 
     @property
     def log_proba(self):
-        """Log of `proba`, finite where `proba` underflows."""
-        return self._by_rows(
-            lambda logits: logsumexp(log_softmax(logits, axis=-1), axis=0) - math.log(len(logits))
-        )
+        """Logarithm of `proba`, finite even if `proba` underflows to zero."""
+        return self._by_rows(lambda logits: log_mean_exp(log_softmax(logits, axis=-1)))
 
     @property
     def entropy(self):
@@ -109,17 +106,18 @@ class CategoricalMixture:
 
     @property
     def mutual_information(self):
-        """What knowing the component would tell about the class, in nats, (n_samples,)."""
+        """Mutual information of class and component in nats, (n_samples,)."""
         return np.maximum(self.entropy - self.expected_entropy, 0)
 
     @property
     def epistemic(self):
-        """Standard deviation of the logits over components, mean over classes, (n_samples,).
+        """Standard deviation of the logits over components, averaged over classes, (n_samples,).
 
-        With ``ddof=1``, and 0 for a single component: eq. (6) of the Delta-UQ paper.
+        The divisor is ``n_components - 1``, as in eq. (6) of the Delta-UQ paper. A single
+        component gives 0.
         """
         ddof = min(1, self.n_components - 1)
-        return self._by_rows(lambda logits: spread(logits, ddof).mean(axis=-1))
+        return self._by_rows(lambda logits: component_std(logits, ddof).mean(axis=-1))
 
     def log_prob(self, y):
         """Log probability of the observed classes.
@@ -127,12 +125,12 @@ class CategoricalMixture:
         Parameters
         ----------
         y : array-like of int of shape (n_samples,)
-            Positions of the classes on the last axis of `logits`, not their labels.
+            Positions of the classes on the last axis of `logits` (not the labels).
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Natural logs.
+            Natural logarithms of the probabilities.
         """
         y = np.asarray(y)
         if y.shape != (self.n_samples,) or y.dtype.kind not in "iu":
@@ -147,31 +145,31 @@ class CategoricalMixture:
         return self.log_proba[np.arange(self.n_samples), y]
 
     def sample(self, n_samples=1, random_state=None):
-        """Draw classes.
+        """Draw samples of the class.
 
         Parameters
         ----------
         n_samples : int, default=1
             Number of draws for each row.
         random_state : int, numpy Generator, RandomState or None, default=None
-            Seed or source of the draws. None: new draws at each call.
+            Seed or generator. None gives new draws in each call.
 
         Returns
         -------
         ndarray of int of shape (n_samples_X, n_samples)
             Positions of the classes on the last axis of `logits`.
         """
-        uniform = random_source(random_state).random((self.n_samples, n_samples))
+        uniform = make_generator(random_state).random((self.n_samples, n_samples))
         edges = self.proba.cumsum(axis=-1)
-        edges /= edges[:, -1:]  # exactly 1, so that a class of probability 0 is never drawn
-        return concatenate_rows(
+        edges /= edges[:, -1:]  # exactly 1, so a class of probability 0 is never drawn
+        return compute_by_rows(
             lambda rows: (edges[rows, None, :-1] <= uniform[rows, :, None]).sum(axis=-1),
             self.n_samples,
             n_samples * self.n_classes,
         )
 
     def _by_rows(self, compute):
-        return concatenate_rows(
+        return compute_by_rows(
             lambda rows: compute(self.logits[:, rows]),
             self.n_samples,
             self.n_components * self.n_classes,

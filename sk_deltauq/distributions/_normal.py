@@ -1,14 +1,14 @@
-"""The mathematics of equal-weight normal mixtures, on arrays `(component, sample[, output])`.
+"""Formulas of equal-weight normal mixtures, on arrays `(component, sample[, output])`.
 
-Plain functions without checks; the object is in `_normal_mixture.py`, its checks in `_arrays.py`.
+The functions do not check their arguments; the class in `_normal_mixture.py` does.
 """
 
 import math
 
 import numpy as np
-from scipy.special import erf, logsumexp, ndtr, ndtri
+from scipy.special import erf, ndtr, ndtri
 
-from sk_deltauq.distributions._arrays import spread
+from sk_deltauq.distributions._arrays import component_std, log_mean_exp
 
 
 def root_mean_square(stds):
@@ -16,11 +16,11 @@ def root_mean_square(stds):
 
 
 def total_std(means, stds):
-    return np.hypot(spread(means), root_mean_square(stds))
+    return np.hypot(component_std(means), root_mean_square(stds))
 
 
 def _standardise(y, means, stds):
-    """``(y - means) / stds``; for a point mass -inf below it, inf from it on."""
+    """``(y - means) / stds``. For a point mass: -inf if ``y < mean``, inf otherwise."""
     distance = y - means
     z = np.where(distance < 0, -np.inf, np.inf)
     with np.errstate(over="ignore", under="ignore"):
@@ -30,7 +30,7 @@ def _standardise(y, means, stds):
 def log_pdf(means, stds, y):
     with np.errstate(over="ignore", under="ignore"):
         log_density = -0.5 * ((y - means) / stds) ** 2 - np.log(math.sqrt(2 * math.pi) * stds)
-    return logsumexp(log_density, axis=0) - math.log(len(means))
+    return log_mean_exp(log_density)
 
 
 def cdf(means, stds, y):
@@ -38,11 +38,11 @@ def cdf(means, stds, y):
 
 
 def crps(means, stds, y):
-    """E|Y - y| - E|Y - Y'| / 2 for independent draws Y, Y' of the mixture."""
+    """E|Y - y| - E|Y - Y'| / 2 for independent draws Y and Y' from the mixture."""
     n_components = len(means)
     to_observation = _mean_abs(means - y, stds).mean(axis=0)
-    # Pairs (k, k) count once, with the mean 2 std / sqrt(pi), pairs (k, l > k) twice. One k at a
-    # time bounds the memory.
+    # Pairs (k, k) count once, with mean 2 std / sqrt(pi); pairs (k, l > k) count twice. A loop
+    # over k limits the memory.
     between_draws = 2 / math.sqrt(math.pi) * stds.sum(axis=0)
     for k in range(n_components - 1):
         gaps, scales = means[k + 1 :] - means[k], np.hypot(stds[k + 1 :], stds[k])
@@ -51,7 +51,7 @@ def crps(means, stds, y):
 
 
 def _mean_abs(mean, std):
-    """E|Z| for Z ~ N(mean, std**2); ``|mean|`` in the limit ``std = 0``."""
+    """E|Z| for Z ~ N(mean, std**2), which is ``|mean|`` if ``std = 0``."""
     mean = np.abs(mean)
     z = _standardise(mean, 0, std)
     with np.errstate(over="ignore", under="ignore"):
@@ -59,10 +59,10 @@ def _mean_abs(mean, std):
 
 
 def ppf(means, stds, levels):
-    """Quantiles of (component, sample[, output]) mixtures; the levels become the last axis."""
+    """Quantiles of the mixtures `(sample[, output], level)`."""
     n_components = len(means)
     shape = (*means.shape[1:], levels.size)
-    # One problem a column: (component, sample * output * level)
+    # One root for each column: (component, sample * output * level)
     means, stds = (
         np.repeat(array.reshape(n_components, -1), levels.size, axis=1) for array in (means, stds)
     )
@@ -78,7 +78,7 @@ def ppf(means, stds, levels):
     search = (low < high) & ~masses & (q > 0) & (q < 1)
     x[search] = _find_root(means[:, search], stds[:, search], q[search], low[search], high[search])
 
-    # Each level is solved alone, so neighbours could cross by a rounding error.
+    # Levels are solved independently, so rounding could make neighbouring quantiles cross.
     x = x.reshape(shape)
     order = np.argsort(levels)
     x[..., order] = np.maximum.accumulate(x[..., order], axis=-1)
@@ -88,11 +88,11 @@ def ppf(means, stds, levels):
 def _find_root(means, stds, q, low, high):
     """Solve ``cdf(x) = q`` between `low` and `high`, one root for each column.
 
-    Newton's method, with bisection whenever its step would leave the bracket or does not halve.
+    Newton's method, with bisection if a step leaves the bracket or is not half the previous one.
     """
     scale = total_std(means, stds)
-    # Over a step this short every component's density is constant to 1e-5, so that the root lies
-    # at its end to about 1e-11 of the narrowest std.
+    # Over a step this short, the density of each component is constant to 1e-5. The end of the
+    # step is therefore the root to about 1e-11 of the smallest std.
     short_step = 1e-6 * stds.min(axis=0)
     x = np.clip(means.mean(axis=0) + scale * _normal_ppf(q), low, high)
     last_step = high - low
@@ -102,7 +102,7 @@ def _find_root(means, stds, q, low, high):
         excess, density = _excess(means, stds, x, q)
         low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            step = -excess / density  # NaN or infinite where the cdf is flat: bisect
+            step = -excess / density  # NaN or infinite if the cdf is flat: bisect
         newton, middle = x + step, low + (high - low) / 2
         accept = (low < newton) & (newton < high) & (np.abs(step) < last_step / 2)
         x = np.where(accept, newton, middle)
@@ -120,11 +120,11 @@ def _find_root(means, stds, q, low, high):
 
 
 def _excess(means, stds, x, q):
-    """``n_components * (cdf(x) - q)`` and its derivative, exact relative to both tails.
+    """``n_components * (cdf(x) - q)`` and its derivative, accurate in both tails.
 
-    Components whose mean lies at or below `x` count 1 minus an upper tail, the others a lower
-    tail. Summing the whole numbers apart from the tails keeps levels such as 1 - 1e-10 and wide
-    gaps between components from drowning in rounding.
+    A component with its mean at or below `x` contributes 1 minus an upper tail, any other a lower
+    tail. The ones and the tails are summed separately, so rounding does not hide small tails, as
+    for a level of 1 - 1e-10 or for widely separated components.
     """
     z = _standardise(x, means, stds)
     below = z >= 0
@@ -134,11 +134,11 @@ def _excess(means, stds, x, q):
     whole = np.where(q <= 0.5, n_below - n_components * q, n_components * (1 - q) - n_above)
     with np.errstate(over="ignore", under="ignore"):
         density = np.exp(-0.5 * z**2)
-    # A std below 1e-300 is a point mass here; its density would overflow.
+    # A std below 1e-300 counts as a point mass, because its density would overflow.
     np.divide(density, math.sqrt(2 * math.pi) * stds, out=density, where=stds > 1e-300)
     return whole + np.where(below, -tails, tails).sum(axis=0), density.sum(axis=0)
 
 
 def _normal_ppf(q):
-    # From the nearer tail: 1 - q is exact there.
+    # For q > 0.5, 1 - q is exact, and the lower tail of `ndtri` is accurate.
     return np.where(q <= 0.5, ndtri(q), -ndtri(1 - q))

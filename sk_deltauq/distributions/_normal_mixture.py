@@ -1,4 +1,4 @@
-"""The mixture of normal distributions that a regressor predicts."""
+"""Mixture of normal distributions, as predicted by a regressor."""
 
 import math
 from numbers import Real
@@ -8,36 +8,36 @@ import numpy as np
 from sk_deltauq.distributions import _normal as maths
 from sk_deltauq.distributions._arrays import (
     as_real,
-    checked_components,
-    concatenate_rows,
-    frozen_array,
-    random_source,
-    row_index,
-    spread,
+    check_components,
+    component_std,
+    compute_by_rows,
+    freeze_array,
+    make_generator,
+    make_row_index,
 )
 
 
 class NormalMixture:
-    """Equal-weight mixture of normal distributions, one mixture for each sample and output.
+    """Equal-weight mixtures of normal distributions, one for each sample and output.
 
     Parameters
     ----------
     means : array-like of shape (n_components, n_samples) or (n_components, n_samples, n_outputs)
-        Mean of each component. A writeable array is copied, a read-only float64 one is shared.
+        Mean of each component. Arrays are copied, unless they are read-only and float64.
     stds : array-like of the shape of `means`
         Standard deviation of each component; 0 is a point mass (a prediction without noise).
     aleatoric : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-        The part of the standard deviation that is noise. None: the root mean square of `stds`.
+        Noise part of the standard deviation. None uses the root mean square of `stds`.
 
     Attributes
     ----------
-    means, stds : read-only ndarray of the shape given
-        The components.
+    means, stds : ndarray of shape (n_components, n_samples[, n_outputs])
+        The components, read-only.
 
     Raises
     ------
     ValueError
-        If shapes disagree, a value is not finite, or a standard deviation is negative.
+        If shapes differ, a value is not finite, or a standard deviation is negative.
 
     Notes
     -----
@@ -58,14 +58,14 @@ class NormalMixture:
     """
 
     def __init__(self, means, stds, *, aleatoric=None):
-        self.means = checked_components("means", means, ndims=(2, 3))
-        self.stds = checked_components("stds", stds, ndims=(2, 3))
+        self.means = check_components("means", means, ndims=(2, 3))
+        self.stds = check_components("stds", stds, ndims=(2, 3))
         if self.stds.shape != self.means.shape:
             raise ValueError(
                 f"stds must have the shape of means, {self.means.shape}, got {self.stds.shape}."
             )
         if aleatoric is not None:
-            aleatoric = frozen_array("aleatoric", aleatoric, ndims=(1, 2))
+            aleatoric = freeze_array("aleatoric", aleatoric, ndims=(1, 2))
             if aleatoric.shape != self.means.shape[1:]:
                 raise ValueError(
                     f"aleatoric must have the shape of one component, {self.means.shape[1:]}, "
@@ -81,8 +81,8 @@ class NormalMixture:
         return f"NormalMixture(n_components={self.n_components}, shape={shape})"
 
     def __getitem__(self, rows):
-        """Mixture of the chosen rows: an integer, a slice, an index array or a mask."""
-        rows = row_index(rows, self.n_samples)
+        """Select rows by an integer, a slice, an index array or a mask."""
+        rows = make_row_index(rows, self.n_samples)
         aleatoric = None if self._aleatoric is None else self._aleatoric[rows]
         return NormalMixture(self.means[:, rows], self.stds[:, rows], aleatoric=aleatoric)
 
@@ -99,7 +99,7 @@ class NormalMixture:
     @property
     def mean(self):
         """Mean of the mixture, of shape (n_samples,) or (n_samples, n_outputs)."""
-        # Relative to the first component: exact when the components agree.
+        # Subtracting the first component makes the result exact if all components are equal.
         return self._by_rows(lambda means, _: means[0] + (means - means[0]).mean(axis=0))
 
     @property
@@ -109,15 +109,15 @@ class NormalMixture:
 
     @property
     def epistemic(self):
-        """Part of `std` that is disagreement of the components, of the shape of `mean`."""
+        """Epistemic part of `std`, ``sqrt(std**2 - aleatoric**2)``, of the shape of `mean`."""
         if self._aleatoric is None:
-            return self._by_rows(lambda means, _: spread(means))
+            return self._by_rows(lambda means, _: component_std(means))
         std = self.std
         return np.sqrt(np.maximum((std - self._aleatoric) * (std + self._aleatoric), 0))
 
     @property
     def aleatoric(self):
-        """Part of `std` that is noise, of the shape of `mean`."""
+        """Aleatoric part of `std`: the noise, of the shape of `mean`."""
         if self._aleatoric is None:
             return self._by_rows(lambda _, stds: maths.root_mean_square(stds))
         return self._aleatoric.copy()
@@ -128,12 +128,12 @@ class NormalMixture:
         Parameters
         ----------
         y : float or array-like of the shape of `mean`
-            Where to evaluate. Only a scalar is broadcast.
+            Values to evaluate. Only a scalar is broadcast.
 
         Returns
         -------
         ndarray of the shape of `mean`
-            Natural log of the density, finite far out in the tails.
+            Natural logarithm of the density, finite even in the far tails.
 
         Raises
         ------
@@ -142,21 +142,21 @@ class NormalMixture:
         """
         if not self.stds.all():
             raise ValueError(
-                "The density does not exist: some components have stds = 0 (no noise). The parts "
-                "of the std, cdf, quantiles, intervals and crps do; for a density fit the noise."
+                "The density does not exist: some components have stds = 0 (no noise). Use std, "
+                "cdf, ppf, interval or crps, or fit a model with a noise term."
             )
         return self._by_rows(maths.log_pdf, self._check_y(y))
 
     def pdf(self, y):
-        """Density; parameters and errors as for `log_pdf`."""
+        """Density; parameters and errors are described in `log_pdf`."""
         return np.exp(self.log_pdf(y))
 
     def cdf(self, y):
-        """Probability of a value of at most `y`; parameters as for `log_pdf`."""
+        """Probability of a value of at most `y`; parameters are described in `log_pdf`."""
         return self._by_rows(maths.cdf, self._check_y(y))
 
     def ppf(self, q):
-        """Quantiles: the smallest value whose `cdf` reaches the level.
+        """Quantiles: for each level, the smallest value whose `cdf` reaches it.
 
         Parameters
         ----------
@@ -166,8 +166,8 @@ class NormalMixture:
         Returns
         -------
         ndarray of the shape of `mean`, with a last axis of n_quantiles if `q` is 1-D
-            Quantiles, which never cross. Levels 0 and 1 give -inf and inf, or the extreme
-            component mean where all components are point masses.
+            Quantiles, which never cross. Levels 0 and 1 give -inf and inf, or the smallest and
+            largest component mean if all components are point masses.
 
         Raises
         ------
@@ -176,8 +176,8 @@ class NormalMixture:
 
         Notes
         -----
-        Newton's method inside a bracket, accurate to about 1e-11 of `std`. The bracket runs from
-        the smallest to the largest quantile of the components, which enclose that of the mixture.
+        Newton's method, accurate to about 1e-11 of `std`. The search is limited to the range of
+        the components' quantiles, which contains the quantile of the mixture.
         """
         levels = as_real("q", q)
         # The comparison is false for NaN.
@@ -190,17 +190,17 @@ class NormalMixture:
         return quantiles if levels.ndim else quantiles[..., 0]
 
     def interval(self, coverage=0.9):
-        """Equal-tailed interval.
+        """Equal-tailed predictive interval.
 
         Parameters
         ----------
         coverage : float, default=0.9
-            Probability that the interval holds, between 0 and 1.
+            Probability of a value inside the interval, between 0 and 1.
 
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-            Lower and upper end on the last axis.
+            Lower and upper bound on the last axis.
         """
         if not (isinstance(coverage, Real) and 0 < coverage < 1):
             raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}.")
@@ -217,7 +217,7 @@ class NormalMixture:
         Returns
         -------
         ndarray of the shape of `mean`
-            Scores in the units of `y`. For a single point mass this is the absolute error.
+            Scores in the units of `y`: the absolute error for a single point mass.
 
         References
         ----------
@@ -228,21 +228,21 @@ class NormalMixture:
         return self._by_rows(maths.crps, self._check_y(y))
 
     def sample(self, n_samples=1, random_state=None):
-        """Draw values.
+        """Draw samples.
 
         Parameters
         ----------
         n_samples : int, default=1
             Number of draws for each row.
         random_state : int, numpy Generator, RandomState or None, default=None
-            Seed or source of the draws. None: new draws at each call.
+            Seed or generator. None gives new draws in each call.
 
         Returns
         -------
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
-            Draws. The outputs of one draw come from the same component.
+            Draws. All outputs of one draw come from the same component.
         """
-        rng = random_source(random_state)
+        rng = make_generator(random_state)
         size = (self.n_samples, n_samples)
         component = (rng.random(size) * self.n_components).astype(np.intp)
         row = np.arange(self.n_samples)[:, None]
@@ -256,17 +256,17 @@ class NormalMixture:
         if array.ndim and array.shape != shape:
             raise ValueError(
                 f"y must have the shape of the distribution, {shape}, got {array.shape}. "
-                "Reshape y: broadcasting would compare each value with every row."
+                "Reshape y, since broadcasting would compare each value with every row."
             )
         if np.isnan(array).any():
             raise ValueError("y must not contain NaN. Drop or impute these rows.")
         return np.broadcast_to(array, shape)
 
     def _by_rows(self, compute, *arrays, width=1):
-        """``compute(means, stds, *arrays)`` in chunks of rows; `width` scales its temporaries."""
+        """Call ``compute(means, stds, *arrays)`` by rows; `width` is the memory per component."""
 
         def compute_rows(rows):
             return compute(self.means[:, rows], self.stds[:, rows], *(a[rows] for a in arrays))
 
         floats_per_row = self.n_components * math.prod(self.means.shape[2:]) * width
-        return concatenate_rows(compute_rows, self.n_samples, floats_per_row)
+        return compute_by_rows(compute_rows, self.n_samples, floats_per_row)

@@ -1,9 +1,9 @@
 """Scores of predicted uncertainty, and scorers for cross-validation and grid search.
 
-The metrics compare observed values with predictions, as those of `sklearn.metrics` do; several
-outputs are averaged. The scorers, such as ``scoring=nll_scorer``, ask a fitted estimator for its
-uncertainty, which scikit-learn's own scorers cannot; more is better. Shapes that differ, NaN and
-values that make no sense (a negative std or weight, swapped bounds) raise ValueError.
+Metrics compare observed values with predictions, as in `sklearn.metrics`. Scorers, such as
+``scoring=nll_scorer``, evaluate the predicted uncertainty of a fitted estimator, which
+scikit-learn's scorers cannot do; larger is better. Different shapes, NaN and invalid values (a
+negative std or weight, swapped bounds) raise ValueError.
 """
 
 from sk_deltauq.metrics._classification import (

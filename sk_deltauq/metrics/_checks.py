@@ -1,44 +1,47 @@
-"""What the metrics check before they compute, and how they average."""
+"""Checks of the arguments of metrics, and the average over rows."""
 
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
 
-def real_array(name, values, *, finite=True):
-    """Float64 without NaN and, if `finite`, without infinity."""
+def check_real(name, values, *, finite=True):
+    """Convert to float64; refuse NaN and, if `finite`, infinity."""
     array = check_array(
-        values, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite, input_name=name
+        values, dtype="float64", ensure_2d=False, ensure_all_finite=finite, input_name=name
     )
     if np.isnan(array).any():
         raise ValueError(f"{name} must not contain NaN.")
     return array
 
 
-def same_shape(finite=True, **arrays):
-    arrays = {name: real_array(name, values, finite=finite) for name, values in arrays.items()}
+def check_same_shape(finite=True, **arrays):
+    """Convert arrays, given by name, to float64, and check that their shapes are equal."""
+    arrays = {name: check_real(name, values, finite=finite) for name, values in arrays.items()}
     first, *others = arrays
     for name in others:
         if arrays[name].shape != arrays[first].shape:
             raise ValueError(
                 f"{name} must have the shape of {first}, {arrays[first].shape}, got "
-                f"{arrays[name].shape}. Reshape one: broadcasting would pair every row with all."
+                f"{arrays[name].shape}. Reshape one, since broadcasting would mix rows."
             )
     return arrays.values()
 
 
-def interval_ends(**arrays):
-    """Checked intervals; an infinite end makes a one-sided one."""
+def check_intervals(**arrays):
+    """Check intervals; an infinite bound makes an interval one-sided."""
     if "y_true" in arrays:
-        real_array("y_true", arrays["y_true"])
-    arrays = same_shape(finite=False, **arrays)
+        check_real("y_true", arrays["y_true"])
+    arrays = check_same_shape(finite=False, **arrays)
     *_, lower, upper = arrays
     if (lower > upper).any():
-        raise ValueError("lower must not exceed upper. Are the two swapped?")
+        raise ValueError(
+            "lower must not exceed upper. Swap the two if they are in the wrong order."
+        )
     return arrays
 
 
-def class_index(y_true, n_classes, labels):
-    """Column of each row's class."""
+def find_class_index(y_true, n_classes, labels):
+    """Find the column of the class of each row."""
     y_true = column_or_1d(y_true)
     labels = np.unique(y_true) if labels is None else column_or_1d(labels)
     if len(labels) != n_classes:
@@ -50,32 +53,34 @@ def class_index(y_true, n_classes, labels):
     known = matches.any(axis=1)
     if not known.all():
         raise ValueError(
-            f"y_true must contain labels of the prediction alone, {labels}, got "
-            f"{np.unique(y_true[~known])} too."
+            f"y_true must contain labels of the prediction only, {labels}, got also "
+            f"{np.unique(y_true[~known])}."
         )
     return matches.argmax(axis=1)
 
 
-def class_probabilities(y_true, y_proba, labels):
-    y_proba = check_array(y_proba, dtype=np.float64, input_name="y_proba")
-    index = class_index(y_true, y_proba.shape[1], labels)
+def check_probabilities(y_true, y_proba, labels):
+    """Check class probabilities; return the column of each row's class and the probabilities."""
+    y_proba = check_array(y_proba, dtype="float64", input_name="y_proba")
+    index = find_class_index(y_true, y_proba.shape[1], labels)
     if len(index) != len(y_proba):
         raise ValueError(
             f"y_true and y_proba must have as many rows, got {len(index)} and {len(y_proba)}."
         )
-    # float32 probabilities miss a sum of 1 by 1e-6, logits by far more.
+    # Sums of float32 probabilities differ from 1 by about 1e-6, sums of logits by far more.
     if y_proba.min() < 0 or np.abs(y_proba.sum(axis=1) - 1).max() > 1e-3:
-        raise ValueError("y_proba must be probabilities: not negative, rows that sum to 1.")
+        raise ValueError("y_proba must be probabilities: not negative, with rows that sum to 1.")
     return index, y_proba
 
 
-def row_weights(sample_weight, n_samples):
+def check_row_weights(sample_weight, n_samples):
+    """Check the weights of the rows; None gives equal weights."""
     if sample_weight is None:
         return np.ones(n_samples)
-    weights = real_array("sample_weight", sample_weight)
+    weights = check_real("sample_weight", sample_weight)
     if weights.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one weight a row, got {weights.shape}."
+            f"sample_weight must have shape ({n_samples},), one per row, got {weights.shape}."
         )
     if weights.min() < 0 or weights.sum() == 0:
         raise ValueError("sample_weight must not be negative, and not 0 throughout.")
@@ -83,6 +88,6 @@ def row_weights(sample_weight, n_samples):
 
 
 def average(scores, sample_weight):
-    """Weighted mean over rows, plain mean over outputs."""
+    """Compute the weighted mean over rows of the mean over outputs."""
     by_row = scores.reshape(len(scores), -1).mean(axis=1)
-    return float(np.average(by_row, weights=row_weights(sample_weight, len(scores))))
+    return float(np.average(by_row, weights=check_row_weights(sample_weight, len(scores))))

@@ -1,4 +1,4 @@
-"""Scores of real-valued predictions, and the likelihood of any prediction."""
+"""Scores of real-valued predictions, and the log-likelihood for any prediction."""
 
 import math
 
@@ -7,23 +7,23 @@ import numpy as np
 from sk_deltauq.distributions import NormalMixture
 from sk_deltauq.metrics._checks import (
     average,
-    class_index,
-    interval_ends,
-    real_array,
-    row_weights,
-    same_shape,
+    check_intervals,
+    check_real,
+    check_row_weights,
+    check_same_shape,
+    find_class_index,
 )
 
 
 def gaussian_nll(y_true, mean, std, *, sample_weight=None):
-    """Negative log likelihood of normal predictions; smaller is better.
+    """Negative log-likelihood of normal predictions; smaller is better.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Observed values.
     mean, std : array-like of the shape of `y_true`
-        As from ``predict(X, return_std=True)``. Every `std` must be positive.
+        Predictions, ``predict(X, return_std=True)``. Every `std` must be positive.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
@@ -38,28 +38,28 @@ def gaussian_nll(y_true, mean, std, *, sample_weight=None):
     >>> round(gaussian_nll([0.0, 1.0], mean=[0.0, 0.0], std=[1.0, 1.0]), 3)
     1.169
     """
-    y_true, mean, std = same_shape(y_true=y_true, mean=mean, std=std)
+    y_true, mean, std = check_same_shape(y_true=y_true, mean=mean, std=std)
     if std.min() <= 0:
         raise ValueError(
             f"std must be positive, got a minimum of {std.min()}. A prediction without noise has "
-            "no density; score it by gaussian_crps."
+            "no density; use gaussian_crps instead."
         )
     scores = np.log(math.sqrt(2 * math.pi) * std) + 0.5 * ((y_true - mean) / std) ** 2
     return average(scores, sample_weight)
 
 
 def nll(y_true, dist, *, labels=None, sample_weight=None):
-    """Negative log likelihood of predictive distributions; smaller is better.
+    """Negative log-likelihood of predictive distributions; smaller is better.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Observed values, or class labels.
     dist : NormalMixture or CategoricalMixture
-        As from ``predict_dist(X)``.
+        Predictions, ``predict_dist(X)``.
     labels : array-like of shape (n_classes,), default=None
-        For classes: the label of each column of `dist`, ``estimator.classes_``. None: the sorted
-        labels in `y_true`, which must then be as many as the columns.
+        For classes, the label of each column of `dist`, ``estimator.classes_``. None uses the
+        sorted labels in `y_true`, which must contain every class.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
@@ -69,11 +69,11 @@ def nll(y_true, dist, *, labels=None, sample_weight=None):
         Mean over rows and outputs, in nats.
     """
     if hasattr(dist, "log_prob"):
-        index = class_index(y_true, dist.n_classes, labels)
+        index = find_class_index(y_true, dist.n_classes, labels)
         return average(-dist.log_prob(index), sample_weight)
     if labels is not None:
         raise ValueError("labels must be None for a distribution of real values.")
-    return average(-dist.log_pdf(real_array("y_true", y_true)), sample_weight)
+    return average(-dist.log_pdf(check_real("y_true", y_true)), sample_weight)
 
 
 def crps(y_true, dist, *, sample_weight=None):
@@ -84,7 +84,7 @@ def crps(y_true, dist, *, sample_weight=None):
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Observed values.
     dist : NormalMixture
-        As from ``predict_dist(X)``.
+        Predictions, ``predict_dist(X)``.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
@@ -93,7 +93,7 @@ def crps(y_true, dist, *, sample_weight=None):
     float
         Mean over rows and outputs, in the units of `y_true`.
     """
-    return average(dist.crps(real_array("y_true", y_true)), sample_weight)
+    return average(dist.crps(check_real("y_true", y_true)), sample_weight)
 
 
 def gaussian_crps(y_true, mean, std, *, sample_weight=None):
@@ -104,7 +104,8 @@ def gaussian_crps(y_true, mean, std, *, sample_weight=None):
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Observed values.
     mean, std : array-like of the shape of `y_true`
-        As from ``predict(X, return_std=True)``. Where `std` is 0 the score is the absolute error.
+        Predictions, ``predict(X, return_std=True)``. If `std` is 0, the score is the absolute
+        error.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
@@ -113,21 +114,21 @@ def gaussian_crps(y_true, mean, std, *, sample_weight=None):
     float
         Mean over rows and outputs, in the units of `y_true`.
     """
-    y_true, mean, std = same_shape(y_true=y_true, mean=mean, std=std)
+    y_true, mean, std = check_same_shape(y_true=y_true, mean=mean, std=std)
     return crps(y_true, NormalMixture(mean[None], std[None]), sample_weight=sample_weight)
 
 
 def interval_score(y_true, lower, upper, coverage=0.9, *, sample_weight=None):
-    """Width of prediction intervals plus a penalty for each value outside; smaller is better.
+    """Width of predictive intervals plus a penalty for values outside; smaller is better.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Observed values.
     lower, upper : array-like of the shape of `y_true`
-        Ends of equal-tailed intervals.
+        Bounds of equal-tailed intervals.
     coverage : float, default=0.9
-        Probability that the intervals claim, strictly between 0 and 1.
+        Nominal probability of the intervals, strictly between 0 and 1.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
@@ -143,39 +144,39 @@ def interval_score(y_true, lower, upper, coverage=0.9, *, sample_weight=None):
     """
     if not 0 < coverage < 1:
         raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}.")
-    y_true, lower, upper = interval_ends(y_true=y_true, lower=lower, upper=upper)
+    y_true, lower, upper = check_intervals(y_true=y_true, lower=lower, upper=upper)
     outside = np.maximum(lower - y_true, 0) + np.maximum(y_true - upper, 0)
     return average(upper - lower + 2 / (1 - coverage) * outside, sample_weight)
 
 
 def coverage(y_true, lower, upper, *, sample_weight=None):
-    """Share of the values that lie in their prediction intervals, ends included.
+    """Fraction of the values inside their predictive intervals, bounds included.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Observed values.
     lower, upper : array-like of the shape of `y_true`
-        Ends of the intervals.
+        Bounds of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
     Returns
     -------
     float
-        Between 0 and 1; to be compared with the probability that the intervals claim.
+        Between 0 and 1; compare it with the nominal probability of the intervals.
     """
-    y_true, lower, upper = interval_ends(y_true=y_true, lower=lower, upper=upper)
+    y_true, lower, upper = check_intervals(y_true=y_true, lower=lower, upper=upper)
     return average((lower <= y_true) & (y_true <= upper), sample_weight)
 
 
 def mean_width(lower, upper, *, sample_weight=None):
-    """Mean width of prediction intervals (sharpness); smaller is better at equal coverage.
+    """Mean width of predictive intervals (sharpness); smaller is better at equal coverage.
 
     Parameters
     ----------
     lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Ends of the intervals.
+        Bounds of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
@@ -184,25 +185,24 @@ def mean_width(lower, upper, *, sample_weight=None):
     float
         Mean over rows and outputs, in the units of the intervals.
     """
-    lower, upper = interval_ends(lower=lower, upper=upper)
+    lower, upper = check_intervals(lower=lower, upper=upper)
     return average(upper - lower, sample_weight)
 
 
 def quantile_calibration_error(y_true, dist, *, quantiles=None, sample_weight=None):
-    """Mean distance between the levels of predicted quantiles and how often they hold.
+    """Mean absolute difference between nominal and observed levels of predicted quantiles.
 
-    For each level q: the absolute difference of q and the share of the values that are at most
-    their predicted q-quantile. 0 is perfect calibration; sampling noise alone gives about
-    ``0.3 / sqrt(n_samples)``.
+    The observed level is the fraction of the values at or below the predicted quantile. 0 is
+    perfect calibration. Sampling noise alone gives about ``0.3 / sqrt(n_samples)``.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Observed values.
     dist : NormalMixture
-        As from ``predict_dist(X)``.
+        Predictions, ``predict_dist(X)``.
     quantiles : array-like of shape (n_quantiles,), default=None
-        Levels strictly between 0 and 1. None: 0.05, 0.10, ..., 0.95.
+        Levels strictly between 0 and 1. None uses 0.05, 0.10, ..., 0.95.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
@@ -211,13 +211,13 @@ def quantile_calibration_error(y_true, dist, *, quantiles=None, sample_weight=No
     float
         Mean over levels and outputs, between 0 and 1.
     """
-    levels = real_array("quantiles", np.arange(1, 20) / 20 if quantiles is None else quantiles)
+    levels = check_real("quantiles", np.arange(1, 20) / 20 if quantiles is None else quantiles)
     if levels.ndim != 1 or levels.min() <= 0 or levels.max() >= 1:
         raise ValueError(f"quantiles must be a 1-D array in (0, 1), got {quantiles!r}.")
-    y_true = real_array("y_true", y_true)
+    y_true = check_real("y_true", y_true)
     # A value exceeds its q-quantile if the cdf reaches q to the left of the value. The limit from
-    # the left differs from the cdf at point masses alone.
+    # the left differs from the cdf only at point masses.
     pit = dist.cdf(np.nextafter(y_true, -np.inf))
-    weight = row_weights(sample_weight, len(pit))
+    weight = check_row_weights(sample_weight, len(pit))
     errors = [np.abs(np.average(pit < q, axis=0, weights=weight) - q) for q in levels]
     return float(np.mean(errors))

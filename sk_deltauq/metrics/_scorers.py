@@ -1,4 +1,4 @@
-"""Scorers: callables for `scoring=`, made of the metrics; more is better."""
+"""Scorers for `scoring=`: a larger score is better."""
 
 import inspect
 
@@ -14,15 +14,15 @@ from sk_deltauq.metrics._regression import crps, gaussian_nll, interval_score, n
 
 
 def nll_scorer(estimator, X, y, sample_weight=None):
-    """Minus the negative log likelihood: of a normal, or of the classes.
+    """Log-likelihood of a normal prediction, or of the classes.
 
     Parameters
     ----------
     estimator : fitted regressor or classifier
-        A regressor whose predict takes ``return_std=True``, or a classifier with predict_proba;
-        also inside a Pipeline or a search.
+        A regressor with ``predict(X, return_std=True)``, or a classifier with ``predict_proba``.
+        It may be inside a Pipeline or a search.
     X : array-like of shape (n_samples, n_features)
-        Data to predict.
+        Rows to predict.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Observed values or class labels.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -36,7 +36,7 @@ def nll_scorer(estimator, X, y, sample_weight=None):
     Raises
     ------
     TypeError
-        If the estimator cannot say how sure it is.
+        If the estimator does not predict its uncertainty.
 
     Examples
     --------
@@ -52,29 +52,29 @@ def nll_scorer(estimator, X, y, sample_weight=None):
     if is_classifier(model):
         y_proba = _predict_proba(model, X)
         if len(model.classes_) == 1 and np.all(np.asarray(y) == model.classes_[0]):
-            return 0.0  # certain and right; log_loss refuses a single class
+            return 0.0  # certain and right; log_loss does not accept a single class
         return -float(log_loss(y, y_proba, labels=model.classes_, sample_weight=sample_weight))
     mean, std = _predict_std(model, X)
-    return -gaussian_nll(_like(y, mean.shape), mean, std, sample_weight=sample_weight)
+    return -gaussian_nll(_reshape_like(y, mean.shape), mean, std, sample_weight=sample_weight)
 
 
 def density_nll_scorer(estimator, X, y, sample_weight=None):
-    """Minus the `nll` of the whole predictive distribution, ``predict_dist(X)``.
+    """Minus the `nll` of the predictive distribution, ``predict_dist(X)``.
 
-    Regressors without predict_dist count as normal with the std they return. The other parameters
-    and errors are those of `nll_scorer`.
+    For a regressor without ``predict_dist``, the distribution is normal with the predicted mean
+    and standard deviation. Parameters and errors are described in `nll_scorer`.
     """
     model, X = _unwrap(estimator, X)
     if is_classifier(model):
         dist = _predict_dist(model, X)
         return -nll(y, dist, labels=model.classes_, sample_weight=sample_weight)
-    y, dist = _observed_and_dist(model, X, y)
+    y, dist = _predict_matching(model, X, y)
     return -nll(y, dist, sample_weight=sample_weight)
 
 
 def crps_scorer(estimator, X, y, sample_weight=None):
     """Minus the `crps` of a regressor; see `density_nll_scorer`."""
-    y, dist = _observed_and_dist(estimator, X, y)
+    y, dist = _predict_matching(estimator, X, y)
     return -crps(y, dist, sample_weight=sample_weight)
 
 
@@ -83,18 +83,18 @@ def interval_score_scorer(estimator, X, y, sample_weight=None, *, coverage=0.9):
 
     For another coverage pass ``functools.partial(interval_score_scorer, coverage=0.5)``.
     """
-    y, dist = _observed_and_dist(estimator, X, y)
+    y, dist = _predict_matching(estimator, X, y)
     lower, upper = np.moveaxis(dist.interval(coverage), -1, 0)
     return -interval_score(y, lower, upper, coverage, sample_weight=sample_weight)
 
 
 def coverage_error_scorer(estimator, X, y, sample_weight=None, *, coverage=0.9):
-    """Minus the distance of a regressor's interval coverage from `coverage`.
+    """Minus the absolute error of the observed `coverage` of a regressor's intervals.
 
-    Wide intervals can reach it too: choose models by `interval_score_scorer`, and check the choice
-    with this one. See `density_nll_scorer`.
+    Very wide intervals can also have this coverage. Select models by `interval_score_scorer`, then
+    check the coverage. See `density_nll_scorer`.
     """
-    y, dist = _observed_and_dist(estimator, X, y)
+    y, dist = _predict_matching(estimator, X, y)
     lower, upper = np.moveaxis(dist.interval(coverage), -1, 0)
     return -abs(share_covered(y, lower, upper, sample_weight=sample_weight) - coverage)
 
@@ -116,16 +116,13 @@ def ece_scorer(estimator, X, y, sample_weight=None):
 
 
 def _unwrap(estimator, X):
-    """Peel off searches and pipelines, which pass on neither predict_dist nor return_std."""
-    while True:
-        if hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif isinstance(estimator, Pipeline):
-            if len(estimator) > 1:
-                X = estimator[:-1].transform(X)
-            estimator = estimator[-1]
-        else:
-            return estimator, X
+    """Remove searches and pipelines, which do not forward predict_dist and return_std."""
+    if hasattr(estimator, "best_estimator_"):
+        return _unwrap(estimator.best_estimator_, X)
+    if isinstance(estimator, Pipeline):
+        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        return _unwrap(estimator[-1], X)
+    return estimator, X
 
 
 def _predict_proba(model, X):
@@ -140,8 +137,9 @@ def _predict_std(model, X):
     parameters = inspect.signature(model.predict).parameters if hasattr(model, "predict") else ()
     if is_classifier(model) or "return_std" not in parameters:
         raise TypeError(
-            "This score needs an estimator that says how sure it is: a regressor whose predict "
-            f"takes return_std=True, or one with predict_dist, got {type(model).__name__}."
+            "This score needs an estimator that predicts its uncertainty: a regressor with "
+            "predict(X, return_std=True), or an estimator with predict_dist, got "
+            f"{type(model).__name__}."
         )
     return model.predict(X, return_std=True)
 
@@ -153,16 +151,16 @@ def _predict_dist(model, X):
     return NormalMixture(mean[None], std[None])
 
 
-def _observed_and_dist(estimator, X, y):
-    """`y` in the shape of a regressor's prediction, and the predicted distribution."""
+def _predict_matching(estimator, X, y):
+    """Predict the distribution of a regressor, and give `y` the same shape."""
     model, X = _unwrap(estimator, X)
     if is_classifier(model):
         raise TypeError(f"This score needs a regressor, got {type(model).__name__}.")
     dist = _predict_dist(model, X)
-    return _like(y, dist.mean.shape), dist
+    return _reshape_like(y, dist.mean.shape), dist
 
 
-def _like(y, shape):
-    """Add or drop the axis of a single output, which some regressors do to `y`."""
+def _reshape_like(y, shape):
+    """Add or drop the axis of a single output, as some regressors do."""
     y = np.asarray(y)
     return y.reshape(shape) if (*y.shape, 1) == shape or y.shape == (*shape, 1) else y

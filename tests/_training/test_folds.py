@@ -50,7 +50,8 @@ def test_partial_fit_holds_nothing_out():
 def test_the_error_names_only_what_matters():
     with pytest.raises(ValueError, match=r"10 folds with validation_fraction=0\.1, got"):
         count_folds(True, 9, 1, 0.1)
-    with pytest.raises(ValueError, match=r"10 folds \(and one of each class.*n_members=2 and"):
+    both = r"10 folds \(and one more row of each class.*n_members=2 and"
+    with pytest.raises(ValueError, match=both):
         count_folds(True, 9, 2, 0.1, n_classes=2)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._training.held_out import HeldOutMonitor, TrainingLossMonitor
+from sk_deltauq._training.held_out import HeldOutMonitor, HoldOut, TrainingLossMonitor
 from sk_deltauq._training.rows import TrainingRows
 
 
@@ -23,7 +23,8 @@ class ScriptedNet:
         self.scores, self.epoch = np.asarray(scores, dtype=float), -1
         self.weights = torch.zeros(self.scores.shape[1], 1)
         self.n_members = self.n_components = self.scores.shape[1]
-        self.history, self.module_, self.criterion_ = History(), self, self
+        self.history = History()
+        self.module_ = self.criterion_ = self.core = self
 
     def next_epoch(self):
         self.epoch += 1
@@ -35,6 +36,9 @@ class ScriptedNet:
     def record_best(self, name):
         self.history.record(name + "_best", True)
 
+    def parameters(self):
+        return []
+
     def components(self, x, limit):
         return x
 
@@ -45,8 +49,8 @@ class ScriptedNet:
         return [self.weights[member]]
 
 
-def held_out_monitor(n_members, patience=2, tol=0.1, weights=None, n=8):
-    rows = TrainingRows(
+def rows_of(n_members, weights=None, n=8):
+    return TrainingRows(
         x=torch.zeros(n, 1),
         y=torch.zeros(n, 1),
         weights=torch.ones(n) if weights is None else weights,
@@ -54,7 +58,11 @@ def held_out_monitor(n_members, patience=2, tol=0.1, weights=None, n=8):
         held_out=torch.arange(4, n).expand(n_members, -1),
         generators=[],
     )
-    return HeldOutMonitor(rows, patience=patience, tol=tol)
+
+
+def held_out_monitor(n_members, patience=2, tol=0.1, weights=None):
+    rows = rows_of(n_members, weights)
+    return HeldOutMonitor(HoldOut(rows), n_members, patience=patience, tol=tol)
 
 
 def run(scores, **settings):
@@ -73,7 +81,8 @@ def test_best_weights_come_back_and_training_stops_after_the_patience():
     assert last == 3, "two epochs without progress after epoch 1"
     assert net.weights.item() == 1
     assert monitor.best_scores == [1.0]
-    assert np.ravel(monitor.scores).tolist() == [0.0, 1.0, 0.5, 0.7]
+    assert monitor.summarise()["validation_scores_"].tolist() == [0.0, 1.0, 0.5, 0.7]
+    assert monitor.summarise()["best_validation_score_"] == 1.0
 
 
 def test_a_gain_below_tol_is_kept_but_does_not_count_as_progress():
@@ -115,9 +124,9 @@ def test_held_out_rows_count_by_their_weights():
     assert net.history["valid_loss"] == -2.0
 
 
-def test_means_ask_all_members_about_the_rows_of_each_and_count_rows_by_their_weights():
+def test_all_members_are_asked_about_the_rows_of_each():
     weights = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 0.5, 3.0, 1.0])
-    monitor, net = held_out_monitor(2, weights=weights), ScriptedNet([[0.0, 0.0]])
+    hold_out, net = HoldOut(rows_of(2, weights=weights)), ScriptedNet([[0.0, 0.0]])
     net.components = lambda x, limit: x.unsqueeze(2)  # (member, feature, component, sample)
     asked = []
 
@@ -125,12 +134,11 @@ def test_means_ask_all_members_about_the_rows_of_each_and_count_rows_by_their_we
         asked.append((member, tuple(raw.shape), tuple(y.shape)))
         return torch.arange(4.0) + 10 * torch.tensor([[member], [member + 1]])
 
-    found, n_rows = monitor.means(net, function)
+    values, found_weights = hold_out.ask_all_members(net, function)
     assert asked == [(0, (2, 1, 1, 4), (1, 4)), (1, (2, 1, 1, 4), (1, 4))]
-    assert n_rows == 2 * 4.5
-    values = [[0, 1, 2, 3, 10, 11, 12, 13], [10, 11, 12, 13, 20, 21, 22, 23]]
-    expected = [np.average(v, weights=[0, 0.5, 3, 1] * 2) for v in values]
-    np.testing.assert_allclose(found, expected)
+    assert found_weights.tolist() == [0.0, 0.5, 3.0, 1.0] * 2
+    expected = [[0, 1, 2, 3, 10, 11, 12, 13], [10, 11, 12, 13, 20, 21, 22, 23]]
+    assert values.tolist() == expected
 
 
 def test_training_loss_monitor_stops_after_patience_epochs_without_a_gain_of_tol():

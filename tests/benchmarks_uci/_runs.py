@@ -6,12 +6,12 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks_uci.task import Task, task_of
-from benchmarks_uci.tasks import run_task
+from benchmarks_uci.engine.execute import run_task
+from benchmarks_uci.engine.task import Task, task_of
 
 
 def a_record(task: Task, **changes) -> dict:
-    """The record of a task that is done, as `run_task` would give it."""
+    """The record of a finished task, as `run_task` returns it."""
     return {
         **asdict(task),
         "split_name": f"seed {task.split}",
@@ -35,7 +35,7 @@ def a_record(task: Task, **changes) -> dict:
 
 
 def without_seconds(records) -> list[dict]:
-    """What must not change from run to run, by task."""
+    """What must not change from run to run, sorted by task."""
     kept = [
         {k: v for k, v in r.items() if k not in ("fit_seconds", "predict_seconds")}
         for r in records
@@ -43,29 +43,37 @@ def without_seconds(records) -> list[dict]:
     return sorted(kept, key=task_of)
 
 
-def slow(task, dataset):
-    """The real thing, but slow enough to be disturbed."""
+def stop_at_split(study, task, dataset):
+    """Run a task; split 4 reports that it runs and never ends."""
+    while task.split == 4:
+        Path("waiting").touch()
+        time.sleep(0.05)
+    return run_task(study, task, dataset)
+
+
+def slow(study, task, dataset):
+    """Run a task slowly enough that a worker can be killed meanwhile."""
     time.sleep(0.1)
-    return run_task(task, dataset)
+    return run_task(study, task, dataset)
 
 
-def fails(task, dataset):
-    """The odd splits fail."""
-    record = run_task(task, dataset)
+def fails(study, task, dataset):
+    """Fail on odd splits."""
+    record = run_task(study, task, dataset)
     if task.split % 2:
         record |= {"status": "failed", "error": "Traceback:\nValueError: odd"}
     return record
 
 
-def kills_its_process_once(task, dataset):
+def kills_its_process_once(study, task, dataset):
     mark = Path(dataset.source)
     if not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return run_task(task, dataset)
+    return run_task(study, task, dataset)
 
 
-def needs_too_much_memory(task, dataset):
+def needs_too_much_memory(study, task, dataset):
     if task.split == 1:
         raise MemoryError
-    return run_task(task, dataset)
+    return run_task(study, task, dataset)

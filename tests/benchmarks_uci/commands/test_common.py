@@ -13,14 +13,14 @@ from benchmarks_uci.commands.common import AllNames, Names
         (("sped",), ["no command 'sped'", "mean 'speed'", "fetch, report, run, speed"]),
     ],
 )
-def test_unknown_names_are_told_with_the_nearest(invoke, args, expected):
+def test_unknown_names_are_explained_with_the_nearest(invoke, args, expected):
     result = invoke(*args)
     assert result.exit_code == 2
     message = " ".join(result.stderr.split())
     assert [text for text in expected if text not in message] == []
 
 
-def test_group_of_names_stands_for_them_and_all_has_none_of_its_own():
+def test_group_means_its_names_and_all_includes_no_group():
     names = Names("thing", ["a", "b"], {"more": ["a", "c", "d"]})
     assert names("b,more") == ["b", "a", "c", "d"]
     assert names("d") == ["d"]

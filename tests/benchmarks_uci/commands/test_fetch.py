@@ -12,7 +12,7 @@ def invoke(*args):
     return CliRunner().invoke(fetch, [str(arg) for arg in args])
 
 
-def test_table_of_what_is_there():
+def test_table_of_available_sets():
     result = invoke("--data", "wine,boston", "--data-dir", embedded.FOLDER)
     assert result.exit_code == 0, result.output
     headers, _, *rows = result.stdout.splitlines()
@@ -31,7 +31,7 @@ def test_a_missing_set_does_not_stop_the_others():
     assert [row.split()[0] for row in result.stderr.splitlines()[-2:]] == ["yacht:", "naval:"]
 
 
-def test_other_data_than_expected_weigh_more_than_missing_data(tmp_path):
+def test_wrong_data_are_more_serious_than_missing_data(tmp_path):
     lines = (embedded.FOLDER / "wine.csv.gz").read_bytes()
     (tmp_path / "wine.csv.gz").write_bytes(lines[: len(lines) // 2])
     result = invoke("--data", "yacht,wine,naval", "--data-dir", tmp_path)
@@ -46,9 +46,9 @@ def test_other_data_than_expected_weigh_more_than_missing_data(tmp_path):
     [
         ((), {}, Sources()),
         (
-            ("--cache-dir", "cache", "--offline", "--timeout", 3),
+            ("--cache-dir", "cache", "--offline"),
             {},
-            Sources(cache_dir=Path("cache"), offline=True, timeout=3),
+            Sources(cache_dir=Path("cache"), offline=True),
         ),
         (
             (),
@@ -71,6 +71,12 @@ def test_sources_from_options_and_variables(monkeypatch, args, variables, expect
     assert asked == dict.fromkeys(datasets.NAMES, expected)
 
 
+def test_the_old_option_timeout_is_accepted_with_a_note():
+    result = invoke("--data", "wine", "--data-dir", embedded.FOLDER, "--timeout", 5)
+    assert result.exit_code == 0
+    assert "--timeout has no effect any more" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "texts"),
     [
@@ -80,7 +86,7 @@ def test_sources_from_options_and_variables(monkeypatch, args, variables, expect
         (("--timeout", "nan"), ["--timeout", "nan"]),
     ],
 )
-def test_mistakes_are_told(args, texts):
+def test_mistakes_are_explained(args, texts):
     result = invoke(*args)
     assert result.exit_code == 2
     message = " ".join(result.stderr.split())

@@ -1,11 +1,16 @@
+import subprocess
+import sys
+
 import pytest
 from click.testing import CliRunner
 
-from benchmarks_uci import methods
+from benchmarks_uci.analysis.page import write_page
+from benchmarks_uci.commands import report as command
 from benchmarks_uci.commands.report import report
-from benchmarks_uci.report import markdown, read, readme, write_compact
-from benchmarks_uci.report.contents import contents
-from tests.benchmarks_uci.report._helpers import record, records, write_folder
+from benchmarks_uci.engine.compact import write_compact
+from benchmarks_uci.engine.records import read
+from benchmarks_uci.regression.study import STUDY
+from tests.benchmarks_uci.analysis._helpers import record, records, write_folder
 
 
 def invoke(*args):
@@ -20,13 +25,13 @@ def folder(tmp_path):
 @pytest.fixture
 def committed(tmp_path, monkeypatch):
     """A README and committed results, in place of the real ones."""
-    write_compact(records(), tmp_path / "committed")
+    write_compact(records(), tmp_path / "committed", STUDY)
     text = tmp_path / "README.md"
     text.write_text(
         "<!-- results random80-paper: begin -->\n<!-- results random80-paper: end -->\n"
     )
-    monkeypatch.setattr(readme, "RESULTS", tmp_path / "committed")
-    monkeypatch.setattr(readme, "README", text)
+    monkeypatch.setattr(command, "RESULTS", tmp_path / "committed")
+    monkeypatch.setattr(command, "README", text)
     return text
 
 
@@ -35,7 +40,7 @@ def committed(tmp_path, monkeypatch):
     [
         ((), ["NLL, random80, preset paper", "paper: Delta-UQ", "average rank"]),
         (("--format", "markdown"), ["| boston", "**1.00**"]),
-        (("--format", "html"), ["<table>", "<b>1.00</b>"]),
+        (("--format", "html"), ["<table>", "1.00</td>"]),
         (("--metric", "crps"), ["CRPS, random80, preset paper"]),
     ],
 )
@@ -45,36 +50,36 @@ def test_tables_are_printed(folder, args, expected):
     assert [text for text in expected if text not in result.stdout] == []
 
 
-def test_pages_and_compact_results_are_written(tmp_path, monkeypatch):
+def test_page_and_compact_results_are_written(tmp_path):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(methods, "ALL", {})
     folder = write_folder(records(("wine",), n_splits=2), tmp_path / "results")
     out, compact = tmp_path / "new" / "out", tmp_path / "compact"
     result = invoke(folder, "--out", out, "--compact", compact)
     assert result.exit_code == 0, result.output
     plots = {f"random80-paper-{n}.{f}" for n in ("calibration", "ranks") for f in ("png", "svg")}
-    assert {path.name for path in out.iterdir()} == {"report.md", "report.html", *plots}
-    assert result.stdout.count("wrote ") == 6 + 2
+    assert {path.name for path in out.iterdir()} == {"report.md", *plots}
+    assert result.stdout.count("wrote ") == 5 + 2
     # The compact form gives the same report.
-    assert markdown.page(contents(read(compact))) == (out / "report.md").read_text()
+    page, _ = write_page(read(compact, STUDY), STUDY, "nll")
+    assert page == (out / "report.md").read_text()
 
 
 @pytest.mark.parametrize(
     ("args", "code", "expected"),
     [
         (("nowhere",), 1, "there is no file or folder 'nowhere'"),
-        (("--check",), 2, "--check goes with --readme"),
+        (("--check",), 2, "--check needs --readme"),
         (("--metric", "mse"), 2, "'mse' is not one of 'nll'"),
         (("--format", "latex"), 2, "'latex' is not one of 'plain'"),
     ],
 )
-def test_mistakes_are_told(args, code, expected):
+def test_mistakes_are_explained(args, code, expected):
     result = invoke(*args)
     assert result.exit_code == code
     assert expected in " ".join(result.stderr.split())
 
 
-def test_mixed_settings_are_told(tmp_path):
+def test_mixed_settings_are_an_error(tmp_path):
     write_folder([record(), record(split=1, settings_id="0" * 12)], tmp_path)
     result = invoke(tmp_path)
     assert result.exit_code == 1
@@ -86,7 +91,7 @@ def test_readme_is_written_and_checked(committed):
     checked = invoke("--readme", "--check")
     assert checked.exit_code == 1
     assert "+| boston" in checked.stdout
-    assert "report --readme mends it" in checked.stderr
+    assert "Run report --readme to update it" in checked.stderr
     assert committed.read_text() == before
     assert invoke("--readme").stdout == "README written.\n"
     assert "| boston" in committed.read_text()
@@ -95,7 +100,7 @@ def test_readme_is_written_and_checked(committed):
 
 
 def test_readme_without_results_is_an_error(committed):
-    (readme.RESULTS / "random80-paper.csv").unlink()
+    (command.RESULTS / "random80-paper.csv").unlink()
     result = invoke("--readme")
     assert result.exit_code == 1
     assert "there is no file or folder" in result.stderr
@@ -107,3 +112,14 @@ def test_readme_without_markers_is_an_error(committed):
         result = invoke(*args)
         assert result.exit_code == 1
         assert "should hold a pair of lines" in result.stderr
+
+
+def test_report_needs_neither_torch_nor_matplotlib_nor_the_package(tmp_path):
+    write_folder(records(), tmp_path)
+    code = (
+        "import sys\nfrom benchmarks_uci.__main__ import cli\n"
+        f"cli.main(['report', {str(tmp_path)!r}], standalone_mode=False)\n"
+        "print({'torch', 'sklearn', 'matplotlib', 'sk_deltauq'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks_uci import datasets, runner
+from benchmarks_uci import datasets
 from benchmarks_uci.commands.run import _with_progress
-from benchmarks_uci.store import Store
-from benchmarks_uci.task import Task
+from benchmarks_uci.engine import runner
+from benchmarks_uci.engine.records import read
+from benchmarks_uci.engine.store import Store
+from benchmarks_uci.engine.task import Task
+from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci import _runs
 from tests.benchmarks_uci._runs import without_seconds
 
@@ -20,7 +23,7 @@ QUICK = ("--data", "boston", "--methods", "marginal", "--jobs", "1")
 
 
 def table(result):
-    """What is printed but for the times."""
+    """What is printed, without times."""
     assert result.exit_code == 0, result.output
     lines = re.sub(r"\d+ fits in \d+ s\.", "", result.stdout).splitlines()
     # The column of the seconds is the last one.
@@ -33,10 +36,10 @@ def test_prints_a_table_and_keeps_the_results(invoke, command):
     assert result.exit_code == 0, result.output
     assert re.search(r"^boston +marginal ", result.stdout, re.MULTILINE)
     assert "2/2 boston marginal split" in result.stderr
-    assert [r["split"] for r in Store("results").records()] == [0, 1]
+    assert [r["split"] for r in read("results", STUDY)] == [0, 1]
 
 
-def test_a_second_run_does_only_what_is_missing(invoke, monkeypatch):
+def test_a_second_run_does_only_missing_tasks(invoke, monkeypatch):
     first = invoke(*QUICK, "--splits", "2")
     monkeypatch.setitem(runner.run.__kwdefaults__, "run_task", None)
     again = invoke(*QUICK, "--splits", "2")
@@ -45,33 +48,31 @@ def test_a_second_run_does_only_what_is_missing(invoke, monkeypatch):
     assert "0 fits in" in again.stdout
 
 
-def test_goes_on_from_the_committed_form(invoke, monkeypatch):
+def test_a_run_starts_from_compact_results(invoke, monkeypatch):
     first = invoke(*QUICK, "--splits", "2")
     assert invoke("report", "results", "--compact", "committed").exit_code == 0
     monkeypatch.setitem(runner.run.__kwdefaults__, "run_task", None)
     again = invoke(*QUICK, "--splits", "2", "--results", "new", "--known", "committed")
     assert table(first) == table(again)
     assert "2 fits, 0 to do" in again.stderr
-    assert [r["nll"] for r in Store("new").records()] == [
-        r["nll"] for r in Store("results").records()
-    ]
+    assert [r["nll"] for r in read("new", STUDY)] == [r["nll"] for r in read("results", STUDY)]
 
 
-def test_known_results_that_are_none_are_told(invoke):
+def test_known_folder_without_results_is_an_error(invoke):
     Path("committed").mkdir()
     result = invoke(*QUICK, "--known", "committed")
     assert result.exit_code == 1
     assert "the folder 'committed' is empty" in result.stderr
 
 
-def test_a_terminal_gets_a_bar_with_the_time_left(monkeypatch):
+def test_a_terminal_shows_a_bar_with_the_remaining_time(monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):
             return True
 
     monkeypatch.setattr(sys, "stderr", Terminal())
     records = [_runs.a_record(Task("random80", "default", "boston", "mlp", i)) for i in range(2)]
-    assert list(_with_progress(iter(records), 2)) == records
+    assert list(_with_progress(STUDY, iter(records), 2)) == records
     assert re.search(r"fits: 100%.* 2/2 \[\d\d:\d\d<\d\d:\d\d", sys.stderr.getvalue())
 
 
@@ -86,18 +87,18 @@ def test_all_splits(invoke):
         (("--splits", "some"), "'some'"),
         (("--jobs", "two"), "'two'"),
         (("--protocol", "random90"), "'random80', 'development', 'hl90'"),
-        (("--engine", "dask"), "go together"),
-        (("--scheduler", "tcp://127.0.0.1:1"), "go together"),
-        (("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"), "--jobs is of"),
+        (("--engine", "dask"), "need each other"),
+        (("--scheduler", "tcp://127.0.0.1:1"), "need each other"),
+        (("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"), "--jobs needs"),
     ],
 )
-def test_wrong_options_are_told(invoke, args, expected):
+def test_wrong_options_are_explained(invoke, args, expected):
     result = invoke(*QUICK, *args)
     assert result.exit_code == 2
     assert expected in " ".join(result.stderr.split())
 
 
-def test_a_set_that_cannot_be_had_is_an_error_unless_all_are_asked(invoke, monkeypatch):
+def test_an_unavailable_set_is_an_error_unless_all_are_requested(invoke, monkeypatch):
     def load(name, sources):
         if name != "boston":
             raise datasets.DataUnavailable(f"{name}: no network.")
@@ -115,20 +116,19 @@ def test_a_set_that_cannot_be_had_is_an_error_unless_all_are_asked(invoke, monke
     assert "1 fits, 1 to do" in result.stderr
 
 
-def test_results_of_other_settings_are_told_and_kept(invoke):
+def test_results_of_other_settings_are_an_error_and_kept(invoke):
     invoke(*QUICK, "--splits", "1")
-    store = Store("results")
-    (record,) = store.records()
+    (record,) = read("results", STUDY)
     other = {**record, "settings_id": "other", "settings": {"class": "Another"}}
-    store.write(other)
+    Store("results", STUDY).write(other)
     result = invoke(*QUICK, "--splits", "2")
     assert result.exit_code == 1
     assert "setting class is 'Another' there, 'MarginalGaussian' here" in result.stderr
     assert "results/random80/default/boston/marginal/00.json" in result.stderr
-    assert store.records() == [other]
+    assert read("results", STUDY) == [other]
 
 
-def test_failures_are_listed_and_tried_again_only_when_asked(invoke, monkeypatch):
+def test_failures_are_listed_and_repeated_only_on_request(invoke, monkeypatch):
     real = runner.run
 
     def run_with(run_task):
@@ -154,7 +154,7 @@ def test_failures_are_listed_and_tried_again_only_when_asked(invoke, monkeypatch
     assert "2 fits, 1 to do" in third.stderr
 
 
-def test_a_disk_that_is_full_is_told(invoke, monkeypatch):
+def test_a_full_disk_is_an_error(invoke, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
@@ -164,50 +164,53 @@ def test_a_disk_that_is_full_is_told(invoke, monkeypatch):
     assert "No space left on device" in result.stderr
 
 
-SLOW = """
+SCRIPT = """
 import sys
-from benchmarks_uci import __main__, runner
-from tests.benchmarks_uci._runs import slow
-runner.run.__kwdefaults__["run_task"] = slow
+from benchmarks_uci import __main__
+from benchmarks_uci.engine import runner
+from tests.benchmarks_uci._runs import stop_at_split
+runner.run.__kwdefaults__["run_task"] = stop_at_split
 __main__.cli(sys.argv[1:])
 """
 SPLITS = ("--data", "boston", "--methods", "marginal", "--splits", "all")
 
 
 def start_and_stop(tmp_path, jobs, number):
-    """Begin a run, send it a signal when it has some results; the exit status and its stderr."""
-    command = [sys.executable, "-c", SLOW, "run", *SPLITS, "--jobs", str(jobs)]
-    paths = (Path(runner.__file__).parents[1], os.environ.get("PYTHONPATH", ""))
+    """Run until split 4, which never ends, and send a signal; the exit status and stderr."""
+    command = [sys.executable, "-c", SCRIPT, "run", *SPLITS, "--jobs", str(jobs)]
+    paths = (Path(runner.__file__).parents[2], os.environ.get("PYTHONPATH", ""))
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=tmp_path, env=env, **pipes) as process:
-        while process.poll() is None and len(list(tmp_path.glob("results/**/*.json"))) < 4:
+        while process.poll() is None and not (
+            (tmp_path / "waiting").exists() and len(list(tmp_path.glob("results/**/*.json"))) >= 4
+        ):
             time.sleep(0.02)
         process.send_signal(number)
-        stderr = process.communicate(timeout=30)[1]  # ends when its workers have ended, too
-    assert 4 <= len(Store(tmp_path / "results").records()) < 20
+        stderr = process.communicate(timeout=60)[1]  # ends when its workers have ended, too
+    assert 4 <= len(read(tmp_path / "results", STUDY)) < 20
     return process.returncode, stderr
 
 
-def test_a_run_that_was_killed_goes_on_to_the_undisturbed_table(invoke, tmp_path):
+def test_a_killed_run_continues_to_the_undisturbed_table(invoke, tmp_path):
     undisturbed = invoke(*SPLITS, "--jobs", "1", "--results", "undisturbed")
     status, _ = start_and_stop(tmp_path, 2, signal.SIGKILL)
     assert status == -signal.SIGKILL
-    # As if it had been killed while it wrote, too
+    # As if it had also been killed while it wrote
     files = sorted(tmp_path.glob("results/**/*.json"))
     files[0].write_bytes(files[0].read_bytes()[:500])
     files[1].rename(files[1].with_name(f".{files[1].name}.x1y2.tmp"))
     resumed = invoke(*SPLITS, "--jobs", "1")
     assert f"20 fits, {20 - len(files) + 2} to do" in resumed.stderr
     assert table(resumed) == table(undisturbed)
-    found = [without_seconds(Store(name).records()) for name in ("results", "undisturbed")]
+    found = [without_seconds(read(name, STUDY)) for name in ("results", "undisturbed")]
     assert len(found[0]) == 20
     assert found[0] == found[1]
     assert list(tmp_path.rglob("*.tmp")) == []
 
 
-def test_ctrl_c_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
+def test_ctrl_c_keeps_finished_results_and_says_how_to_continue(tmp_path):
     status, stderr = start_and_stop(tmp_path, 1, signal.SIGINT)
     assert status == 130
-    assert "run again to go on" in stderr
+    assert "run again to continue" in stderr
     assert "Traceback" not in stderr

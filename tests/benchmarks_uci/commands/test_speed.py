@@ -5,8 +5,8 @@ import pytest
 from benchmarks_uci.speed import importing, measure, memory, peers, results, searching
 
 
-def test_prints_its_rows_and_writes_them(invoke, monkeypatch, tmp_path):
-    # All but the peers would start new interpreters, and all of them take seconds.
+def test_rows_are_printed_and_written(invoke, monkeypatch, tmp_path):
+    # The real ones start new interpreters or take seconds.
     monkeypatch.setattr(memory, "peak_in_new_process", lambda name, **settings: 1_000_000)
     monkeypatch.setattr(importing, "import_seconds", lambda statement: 0.5)
     monkeypatch.setattr(searching, "search", lambda X, y, n_jobs: None)
@@ -28,25 +28,25 @@ def test_prints_its_rows_and_writes_them(invoke, monkeypatch, tmp_path):
     assert written["curves"] == []
 
 
-def test_says_what_it_measures(invoke, monkeypatch):
+def test_progress_names_the_measurement(invoke, monkeypatch):
     monkeypatch.setattr(measure, "run", lambda name, **settings: [])
     assert "measuring: import" in invoke("speed", "--only", "import").stderr
 
 
-def test_only_what_is_asked_for(invoke, monkeypatch):
+def test_only_the_given_measurements_run(invoke, monkeypatch):
     result = invoke("speed", "--quick", "--only", "prediction")
     assert result.exit_code == 0, result.output
     assert "predict with std" in result.stdout
     assert "import" not in result.stdout
 
 
-def test_a_measurement_that_is_not_there_is_told(invoke):
+def test_an_unknown_measurement_is_an_error(invoke):
     result = invoke("speed", "--only", "traning")
     assert result.exit_code == 2
     assert "Did you mean 'training'?" in result.stderr
 
 
-def test_a_part_is_measured_anew_and_the_rest_kept(invoke, monkeypatch, tmp_path):
+def test_a_part_is_measured_again_and_the_rest_is_kept(invoke, monkeypatch, tmp_path):
     out = tmp_path / "speed.json"
 
     def measured(value, *options):
@@ -72,7 +72,7 @@ def test_a_part_is_measured_anew_and_the_rest_kept(invoke, monkeypatch, tmp_path
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"environment": {}, "results": []}'])
-def test_a_file_of_something_else_is_not_written_over(invoke, tmp_path, text):
+def test_another_file_is_not_overwritten(invoke, tmp_path, text):
     out = tmp_path / "notes.json"
     out.write_text(text)
     result = invoke("speed", "--only", "import", "--out", str(out))
@@ -81,7 +81,7 @@ def test_a_file_of_something_else_is_not_written_over(invoke, tmp_path, text):
     assert out.read_text() == text
 
 
-def test_growth_is_drawn_and_written(invoke, tmp_path):
+def test_cost_curves_are_plotted_and_written(invoke, tmp_path):
     pytest.importorskip("matplotlib")
     out, plot = tmp_path / "speed.json", tmp_path / "cost.svg"
     settings = "--only", "prediction", "--out", str(out), "--plot", str(plot)
@@ -97,24 +97,24 @@ def test_growth_is_drawn_and_written(invoke, tmp_path):
     [
         (["--plot", "cost.gif"], "must end in .png or .svg"),
         (["--plot", "nowhere/cost.svg"], "no folder 'nowhere'"),
-        (["--plot", "cost.svg", "--device", "cpu"], "--plot is of the CPU"),
-        (["--only", "training", "--device", "cpu"], "--only is of the CPU"),
+        (["--plot", "cost.svg", "--device", "cpu"], "--plot shows the CPU only"),
+        (["--only", "training", "--device", "cpu"], "--only measures the CPU only"),
     ],
 )
-def test_what_cannot_be_is_told_at_once(invoke, options, message):
+def test_wrong_options_are_explained_at_once(invoke, options, message):
     result = invoke("speed", *options)
     assert result.exit_code == 2
     assert message in result.stderr
 
 
-def test_a_folder_that_is_not_there_is_told(invoke):
+def test_a_missing_folder_is_an_error(invoke):
     result = invoke("speed", "--out", "nowhere/speed.json")
     assert result.exit_code == 2
     assert "no folder 'nowhere'" in result.stderr
 
 
-def test_a_device_is_measured_beside_the_cpu(invoke, tmp_path):
-    """The CPU beside itself: the code is the same whatever the device."""
+def test_a_device_is_compared_with_the_cpu(invoke, tmp_path):
+    """The CPU against itself: the code is the same for every device."""
     out = tmp_path / "speed.json"
     result = invoke("speed", "--quick", "--device", "cpu", "--out", str(out))
     assert result.exit_code == 0, result.output
@@ -128,7 +128,7 @@ def test_a_device_is_measured_beside_the_cpu(invoke, tmp_path):
     assert differences == [0, 0]
 
 
-def test_a_device_that_is_not_there_is_told(invoke):
+def test_a_missing_device_is_an_error(invoke):
     result = invoke("speed", "--device", "warp")
     assert result.exit_code == 2
     assert "torch cannot use 'warp' here" in result.stderr

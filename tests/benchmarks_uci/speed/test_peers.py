@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks_uci import datasets
-from benchmarks_uci.methods.rivals import MarginalGaussian
+from benchmarks_uci.regression.external import MarginalGaussian
 from benchmarks_uci.speed import peers
 from sk_deltauq.metrics import gaussian_nll
 

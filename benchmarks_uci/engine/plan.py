@@ -1,0 +1,90 @@
+"""List the tasks of a run, and find those that already have a result."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Mapping
+
+from benchmarks_uci.engine.settings import settings, settings_id
+from benchmarks_uci.engine.store import Store
+from benchmarks_uci.engine.study import HASH_DIGITS, DataSet, Method, Study
+from benchmarks_uci.engine.task import Task
+
+
+def plan(
+    study: Study,
+    protocol: str,
+    preset: str,
+    datasets: Mapping[str, DataSet],
+    names: Iterable[str],
+    n_splits: int | None = None,
+) -> tuple[list[Task], list[tuple[str, str]]]:
+    """Combine every method with the first `n_splits` splits of every set (None: all splits).
+
+    Returns
+    -------
+    tasks : list of Task
+    left_out : list of (what, reason)
+        What cannot be run, such as `"protein gp"`, or `"wine"` if the protocol does not apply.
+    """
+    tasks, left_out = [], []
+    for data, dataset in datasets.items():
+        try:
+            splits = study.protocols[protocol].splits(dataset)[:n_splits]
+        except ValueError as error:
+            left_out.append((data, str(error)))
+            continue
+        if not splits:
+            reason = f"{protocol} has no splits of it: its features have too few distinct values."
+            left_out.append((data, reason))
+            continue
+        for name in names:
+            reason = explain_exclusion(study.method(name), max(len(s.train) for s in splits))
+            if reason:
+                left_out.append((f"{data} {name}", reason))
+            else:
+                tasks += [Task(protocol, preset, data, name, i) for i in range(len(splits))]
+    return tasks, left_out
+
+
+def explain_exclusion(method: Method, n_train: int) -> str:
+    """Say why the method cannot fit that many training rows; empty if it can."""
+    if method.max_rows is not None and n_train > method.max_rows:
+        return (
+            f"{method.title} fits at most {method.max_rows} training rows in reasonable time; "
+            f"this set has {n_train}."
+        )
+    if method.requires and importlib.util.find_spec(method.requires) is None:
+        return f"{method.requires} is not installed: pip install {method.requires}."
+    return ""
+
+
+def find_finished(
+    study: Study, tasks: Iterable[Task], datasets: Mapping[str, DataSet], store: Store
+) -> dict[Task, dict]:
+    """Return the records that the store holds of these tasks, including failures.
+
+    Raises
+    ------
+    StoreError
+        If a record has other settings, other data or another split than this run.
+    """
+    splits, found = {}, {}
+    for task in tasks:
+        dataset, key = datasets[task.data], (task.protocol, task.data)
+        if not store.has(task):
+            continue
+        if key not in splits:
+            listed = study.protocols[task.protocol].splits(dataset)
+            splits[key] = [(len(split.train), split.hash(dataset)) for split in listed]
+        n_train, split_hash = splits[key][task.split]
+        made = settings(study.make(task, n_train))
+        expected = {
+            "data_hash": dataset.content_hash[:HASH_DIGITS],
+            "split_hash": split_hash,
+            "settings_id": settings_id(made),
+            "settings": made,
+        }
+        if record := store.find(task, **expected):
+            found[task] = record
+    return found

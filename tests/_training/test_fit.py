@@ -1,0 +1,58 @@
+"""The whole story of training: what a fit ends with."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from sk_deltauq._host import Stream, numpy_rng
+from sk_deltauq._training.rows import assign_folds
+from sk_deltauq.baselines import DeepEnsembleRegressor
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 3))
+    return X, X[:, 0] + 0.3 * rng.normal(size=100)
+
+
+def held_out_scores(model, X, y, n_folds):
+    """Mean log density of each member on its held-out rows, in units of the scaled target."""
+    rng, n_members = numpy_rng(model.seed_, Stream.FOLDS), model.n_members
+    _, held_out = assign_folds(rng, len(X), n_folds, n_members)
+    dist = model.predict_dist(X)  # one component per member
+    log_density = norm.logpdf(y, dist.means, dist.stds) + np.log(model.y_scaler_.scale_)
+    return np.array([log_density[m, rows].mean() for m, rows in enumerate(held_out)])
+
+
+@pytest.mark.parametrize("n_members", [1, 3])
+@pytest.mark.parametrize("averaging", [1, 5])
+def test_a_fit_ends_with_the_best_weights_of_each_member(data, n_members, averaging):
+    X, y = data
+    params = {"learning_rate_init": 0.05, "averaging": averaging, "calibrate": False}
+    model = DeepEnsembleRegressor(n_members=n_members, **params, random_state=0).fit(X, y)
+    scores = model.validation_scores_.reshape(-1, n_members)
+    best = np.atleast_1d(model.best_validation_score_)
+    np.testing.assert_array_equal(best, scores.max(axis=0))
+    assert (scores.argmax(axis=0) < len(scores) - 5).all(), "the last weights are no test"
+    np.testing.assert_allclose(held_out_scores(model, X, y, n_folds=5), best, rtol=1e-4)
+
+
+def test_a_warm_fit_that_only_gets_worse_keeps_the_weights_that_it_started_from(data):
+    X, y = data
+    model = DeepEnsembleRegressor(n_members=2, calibrate=False, random_state=0, warm_start=True)
+    before = held_out_scores(model.fit(X, y), X, y, n_folds=5)
+    model.set_params(learning_rate_init=3.0, max_iter=5, averaging=1).fit(X, y)
+    after = held_out_scores(model, X, y, n_folds=5)
+    assert (model.validation_scores_[-1] < before).all(), "the steps should be harmful"
+    assert (after >= before - 1e-4).all()
+
+
+def test_without_hold_out_the_last_weights_stay(data):
+    X, y = data
+    params = {"early_stopping": False, "tol": 0.0, "averaging": 1, "random_state": 0}
+    model = DeepEnsembleRegressor(max_iter=7, **params).fit(X, y)
+    assert model.n_iter_ == 7
+    assert model.validation_scores_ is model.best_validation_score_ is None
+    other = DeepEnsembleRegressor(max_iter=6, **params).fit(X, y)
+    assert not np.allclose(model.predict(X), other.predict(X))

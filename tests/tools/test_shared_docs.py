@@ -1,0 +1,85 @@
+import shutil
+
+import pytest
+
+from tools import shared_docs
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the sources, so that a test may change them."""
+    copy = tmp_path / "sk_deltauq"
+    shutil.copytree(shared_docs.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+def run(package, action):
+    return shared_docs.main([action, "--package", str(package)])
+
+
+def read(package):
+    return {path: path.read_text("utf-8") for path in package.rglob("*.py")}
+
+
+def find_file(package, name):
+    return next(path for path, text in read(package).items() if f"class {name}(" in text)
+
+
+def replace(path, old, new):
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "old", "new", "name"),
+    [
+        ("DeltaUQClassifier", "Maximum number of epochs", "Number of epochs", "max_iter"),
+        ("MCDropoutRegressor", "warm_start : bool, ", "warm_start : int, ", "warm_start"),
+        ("PBPRegressor", "Number of features seen", "Features seen", "n_features_in_"),
+    ],
+)
+def test_a_changed_text_is_found_and_mended(package, capsys, estimator, old, new, name):
+    before = read(package)
+    replace(find_file(package, estimator), old, new)
+    assert run(package, "--check") == 1
+    assert capsys.readouterr().out == f"{estimator}: {name} differs from DeltaUQRegressor\n"
+    assert run(package, "--fix") == 0
+    assert read(package) == before
+
+
+def test_a_changed_reference_is_copied_with_the_numbers_of_the_other_references(package):
+    replace(find_file(package, "DeltaUQRegressor"), '("periodic", [3]_)', "(see [3]_)")
+    run(package, "--fix")
+    assert run(package, "--check") == 0
+    assert "(see [2]_)" in find_file(package, "DeltaUQClassifier").read_text("utf-8")
+
+
+def test_a_citation_without_a_reference_is_an_error(package):
+    replace(
+        find_file(package, "DeltaUQRegressor"), "Torch device for", "See [1]_. Torch device for"
+    )
+    with pytest.raises(ValueError, match="Add to the docstring: Thiagarajan"):
+        run(package, "--fix")
+
+
+def test_defaults_may_differ(package):
+    file = find_file(package, "VariationalBNNRegressor")
+    assert "learning_rate_init : float, default=0.003\n" in file.read_text("utf-8")
+    replace(
+        file,
+        "learning_rate_init : float, default=0.003\n",
+        "learning_rate_init : float, default=0.5\n",
+    )
+    assert run(package, "--check") == 0
+
+
+def test_the_tables_name_only_what_is_documented():
+    docstrings = {}
+    for source in read(shared_docs.PACKAGE).values():
+        docstrings |= shared_docs.find_docstrings(source)
+    documented = {name: shared_docs.read_entries(text).keys() for name, text in docstrings.items()}
+    names = set().union(*documented.values())
+    assert names >= shared_docs.DIFFERENT_BY_METHOD | shared_docs.DIFFERENT_BY_KIND
+    for estimator, own in shared_docs.INDEPENDENT.items():
+        assert documented[estimator] >= own
