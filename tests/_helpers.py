@@ -7,7 +7,7 @@ import torch
 from sklearn.base import is_classifier
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
-from sk_deltauq._host import Stream, torch_generators
+from sk_deltauq._host import Stream, one_thread, torch_generators
 from sk_deltauq._networks.heads import CategoricalHead, GaussianHead
 from sk_deltauq._networks.mlp import NetworkSpec
 from sk_deltauq._training.held_out import make_monitor
@@ -180,15 +180,16 @@ def assert_stacked_is_alone(
             set_members(network, members)
         net = make_net(network, head, settings, 16)
         _, monitor = make_monitor(rows, settings)
-        net.train(
-            rows,
-            batches=method.batches(network, rows, 16),
-            step=method.step,
-            n_epochs=settings.max_iter,
-            decay=True,
-            averaged_epochs=settings.averaging,
-            monitor=monitor,
-        )
+        with one_thread():  # as in `fit`: threads would wait for each other on a busy machine
+            net.train(
+                rows,
+                batches=method.batches(network, rows, 16),
+                step=method.step,
+                n_epochs=settings.max_iter,
+                decay=True,
+                averaged_epochs=settings.averaging,
+                monitor=monitor,
+            )
         monitor.restore(net)
         return net, monitor
 
