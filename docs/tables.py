@@ -10,9 +10,7 @@ from pathlib import Path
 
 from benchmarks_uci.analysis.tables import escape, write_pipes
 from benchmarks_uci.datasets import EMBEDDED, SETS
-from benchmarks_uci.regression.ablations import ABLATIONS
-from benchmarks_uci.regression.methods import METHODS
-from benchmarks_uci.regression.networks import LARGE, PRESETS
+from benchmarks_uci.regression.methods import ABLATIONS, LARGE, METHODS, PRESETS
 from benchmarks_uci.regression.protocols import PROTOCOLS
 from benchmarks_uci.speed.results import HEADERS, Result
 

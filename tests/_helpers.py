@@ -7,7 +7,7 @@ import torch
 from sklearn.base import is_classifier
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
-from sk_deltauq._host import Stream, torch_generators
+from sk_deltauq._host import Stream, one_thread, torch_generators
 from sk_deltauq._networks.heads import CategoricalHead, GaussianHead
 from sk_deltauq._networks.mlp import NetworkSpec
 from sk_deltauq._training.held_out import make_monitor
@@ -128,7 +128,15 @@ def member_weights(net, member):
 
 
 def assert_stacked_is_alone(
-    method, *, kind, hold_out, weighted=False, embedding=None, set_members=None, **settings
+    method,
+    *,
+    kind,
+    hold_out,
+    weighted=False,
+    embedding=None,
+    sizes=(8,),
+    set_members=None,
+    **settings,
 ):
     """Train three members as one stack, and each by itself: they must be the same.
 
@@ -150,7 +158,7 @@ def assert_stacked_is_alone(
             head = GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=len(members))
         else:
             head = CategoricalHead(2)
-        spec = make_spec(2, head.n_network_outputs, members, embedding=embedding, sizes=(8,))
+        spec = make_spec(2, head.n_network_outputs, members, embedding=embedding, sizes=sizes)
         network = method.network(spec)
         of_all = assign_rows(
             data,
@@ -172,15 +180,16 @@ def assert_stacked_is_alone(
             set_members(network, members)
         net = make_net(network, head, settings, 16)
         _, monitor = make_monitor(rows, settings)
-        net.train(
-            rows,
-            batches=method.batches(network, rows, 16),
-            step=method.step,
-            n_epochs=settings.max_iter,
-            decay=True,
-            averaged_epochs=settings.averaging,
-            monitor=monitor,
-        )
+        with one_thread():  # as in `fit`: threads would wait for each other on a busy machine
+            net.train(
+                rows,
+                batches=method.batches(network, rows, 16),
+                step=method.step,
+                n_epochs=settings.max_iter,
+                decay=True,
+                averaged_epochs=settings.averaging,
+                monitor=monitor,
+            )
         monitor.restore(net)
         return net, monitor
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks_uci.__main__ import COMMANDS, cli
-from benchmarks_uci.commands import run, sources
+from benchmarks_uci.commands import common, run
 from benchmarks_uci.datasets import EMBEDDED, SETS
 from benchmarks_uci.regression.study import STUDY
 
@@ -107,7 +107,7 @@ def test_benchmark_page_defines_every_score_and_exit_status():
     assert defined >= STUDY.metrics.keys()
     assert defined >= STUDY.protocols.keys()
     statuses = {int(number) for number in re.findall(r"^   \* - (\d+)$", BENCHMARK, re.MULTILINE)}
-    assert statuses == {0, 1, 2, sources.UNAVAILABLE, sources.CORRUPT, run.INTERRUPTED}
+    assert statuses == {0, 1, 2, common.UNAVAILABLE, common.CORRUPT, run.INTERRUPTED}
 
 
 def test_readme_names_what_the_benchmark_has():

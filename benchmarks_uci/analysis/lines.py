@@ -8,8 +8,8 @@ from operator import itemgetter
 
 import pandas as pd
 
-from benchmarks_uci.analysis.summary import summarise
-from benchmarks_uci.engine.compact import environment, environment_id
+from benchmarks_uci.analysis.frame import summarise
+from benchmarks_uci.engine.records import environment, environment_id
 from benchmarks_uci.engine.study import Study
 
 
@@ -64,7 +64,7 @@ def describe_environments(records: list[dict]) -> list[str]:
 
 
 def describe_settings(records: list[dict], run: pd.DataFrame, study: Study) -> list[str]:
-    """Write one line per method: what it is, its settings, and how they were chosen."""
+    """Write one line per method: description, settings, and how they were chosen."""
     lines = []
     for name in run["method"].cat.categories:
         about, chosen = "a method that the study no longer has.", ""
@@ -87,7 +87,7 @@ def _group(records, *names):
 
 
 def _format_settings(of_method: list[dict]) -> str:
-    """Write the settings of most sets in full, and where those of other sets differ."""
+    """Write the settings of most sets in full, and the differences of other sets."""
     by_id, where = {}, defaultdict(set)
     for record in of_method:
         by_id[record["settings_id"]] = record["settings"]

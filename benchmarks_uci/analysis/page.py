@@ -8,7 +8,14 @@ import pandas as pd
 
 from benchmarks_uci.analysis import lines, paired, plots, variants
 from benchmarks_uci.analysis.frame import make_frame, split_runs
-from benchmarks_uci.analysis.tables import Table, escape, overview, score_table, tabulate_sets
+from benchmarks_uci.analysis.tables import (
+    Table,
+    escape,
+    overview,
+    score_table,
+    tabulate_sets,
+    write_bullets,
+)
 from benchmarks_uci.engine.study import Study
 
 
@@ -32,7 +39,7 @@ def write_page(
         images = [f"![{alt}]({plots_folder}{name}.svg)" for name, (alt, _) in drawn.items()]
         parts.append(f"## {escape(f'{protocol}, preset {preset}')}")
         parts += _write_run(of_run, run, study, metric_name, images)
-    parts += ["## Versions and machines", _bullets(lines.describe_environments(records))]
+    parts += ["## Versions and machines", write_bullets(lines.describe_environments(records))]
     return "\n\n".join(parts) + "\n", figures
 
 
@@ -75,10 +82,10 @@ def _write_run(records, run, study, metric_name, images):
         "### All scores, set by set",
         *map(_captioned, tabulate_sets(run, study, [*study.metrics])),
         "### Methods, their settings, and how these were chosen",
-        _bullets(lines.describe_settings(records, run, study)),
+        write_bullets(lines.describe_settings(records, run, study)),
         "### Data",
-        _bullets(lines.describe_data(records, study)),
-        *(["### Failures and warnings", _bullets(problems)] if problems else []),
+        write_bullets(lines.describe_data(records, study)),
+        *(["### Failures and warnings", write_bullets(problems)] if problems else []),
     ]
 
 
@@ -112,7 +119,3 @@ def _draw(records, run, study, metric_name):
 
 def _captioned(table: Table) -> str:
     return f"{escape(table.title)}:\n\n{table.render('markdown')}"
-
-
-def _bullets(items: list[str]) -> str:
-    return "\n".join(f"- {escape(item)}" for item in items)

@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 import pandas as pd
 
-from benchmarks_uci.analysis.summary import rank, summarise
+from benchmarks_uci.analysis.frame import rank, summarise
 from benchmarks_uci.engine.study import Study
 from benchmarks_uci.figures import new_figure
 

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks_uci.analysis.frame import make_frame, split_runs
-from benchmarks_uci.analysis.summary import summarise
+from benchmarks_uci.analysis.frame import make_frame, select_complete, split_runs, summarise
 from benchmarks_uci.analysis.tables import write_pipes
-from benchmarks_uci.engine.compact import ResultsError, read_compact
+from benchmarks_uci.engine.records import ResultsError, read_compact
 from benchmarks_uci.engine.study import Study
 
 # NAME is a file of committed results, without its ending.
@@ -24,8 +23,7 @@ WIDTH = 100  # of a line
 def write_block(records: list[dict], study: Study) -> str:
     """Write what stands between two markers: one table of means, and how to read it."""
     [((protocol, _), run)] = split_runs(make_frame(records, study))
-    found = summarise(run, next(iter(study.metrics.values())))
-    means = pd.DataFrame(found["mean"].where(found["complete"]).unstack("method"))
+    means = select_complete(summarise(run, next(iter(study.metrics.values()))))
     shown = means.reindex(columns=[*study.readme]).rename(columns=dict(study.readme))
     published = pd.DataFrame({column.title: column.values for column in study.published(protocol)})
     shown[study.sentences["published"]] = published.reindex(shown.index).min(axis="columns")
@@ -41,10 +39,7 @@ def write_block(records: list[dict], study: Study) -> str:
 def update(text: str, results: Path, study: Study) -> str:
     """Return the text of a README with the blocks of the committed results between its markers.
 
-    Raises
-    ------
-    ResultsError
-        If there are no markers or they are not in pairs, or if a file is missing or damaged.
+    A `ResultsError` says that there are no pairs of markers, or that a file is missing or damaged.
     """
     n_markers, n_blocks = len(MARKER.findall(text)), len(BLOCK.findall(text))
     if not n_blocks or n_markers != 2 * n_blocks:

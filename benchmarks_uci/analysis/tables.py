@@ -10,7 +10,7 @@ from math import floor, isfinite, isnan, log10
 import pandas as pd
 from tabulate import tabulate
 
-from benchmarks_uci.analysis.summary import rank, summarise
+from benchmarks_uci.analysis.frame import rank, select_complete, summarise
 from benchmarks_uci.engine.study import Metric, Study
 
 FORMATS = {"plain": "simple", "markdown": "markdown", "html": "html"}  # the latter: tabulate's
@@ -21,24 +21,13 @@ AVERAGE_RANK = "average rank"
 
 @dataclass(frozen=True)
 class Table:
-    """Text in rows and columns.
-
-    Attributes
-    ----------
-    title : str
-    headers : list of str
-    rows : list of list of str
-    bold : set of (int, int)
-        Row and column of the bold cells.
-    n_left : int
-        Number of left-aligned columns; the others hold numbers.
-    """
+    """Text in rows and columns."""
 
     title: str
     headers: list[str]
     rows: list[list[str]]
-    bold: set[tuple[int, int]] = field(default_factory=set)
-    n_left: int = 1
+    bold: set[tuple[int, int]] = field(default_factory=set)  # row and column of the bold cells
+    n_left: int = 1  # number of left-aligned columns; the others hold numbers
 
     def render(self, fmt: str = "plain") -> str:
         """Return the table without its title, in one of `FORMATS`; only Markdown has bold."""
@@ -81,6 +70,11 @@ def write_pipes(headers: Sequence[str], rows: Sequence[Sequence[str]], n_left: i
 def escape(text: str) -> str:
     """Escape text so that Markdown shows it as it is, on one line."""
     return MARKDOWN.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def write_bullets(items: Sequence[str]) -> str:
+    """Write a Markdown list of plain texts."""
+    return "\n".join(f"- {escape(item)}" for item in items)
 
 
 def format_value(mean: float, error: float, metric: Metric, sign: str = "") -> str:
@@ -181,8 +175,7 @@ def _sum_costs(run: pd.DataFrame, study: Study) -> dict[str, float]:
     """Sum the mean cost of a task over the sets, for methods that finished every split."""
     if not study.costs:
         return {}
-    found = summarise(run, study.metrics[study.costs[0]])
-    means = pd.DataFrame(found["mean"].where(found["complete"]).unstack("method"))
+    means = select_complete(summarise(run, study.metrics[study.costs[0]]))
     return {str(method): column.sum(skipna=False) for method, column in means.items()}
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from benchmarks_uci.analysis.frame import summarise
 from benchmarks_uci.analysis.paired import compare
-from benchmarks_uci.analysis.summary import summarise
 from benchmarks_uci.analysis.tables import Table, format_cells, format_value
 from benchmarks_uci.engine.study import Metric, Protocol, Study
 

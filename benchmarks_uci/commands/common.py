@@ -1,11 +1,15 @@
-"""Options that several commands share."""
+"""Options and exit statuses that several commands share."""
 
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import click
+
+from benchmarks_uci.datasets import DataCorrupt, DataError, Sources
 
 
 class Names(click.ParamType):
@@ -62,3 +66,52 @@ def explain_unknown(kind: str, name: str, existing: list[str]) -> str:
     near = difflib.get_close_matches(name.lower(), existing, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"there is no {kind} {name!r}.{hint} There are: {', '.join(existing)}."
+
+
+UNAVAILABLE, CORRUPT = 3, 4  # exit statuses
+
+
+def source_options(command):
+    """Add the options to a command, which receives them as one `Sources` named `sources`."""
+
+    @click.option(
+        "--data-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        envvar="SK_DELTAUQ_DATA_DIR",
+        show_envvar=True,
+        help="Folder with every set that is asked for; no other source is used.",
+    )
+    @click.option(
+        "--cache-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Cache of OpenML.  [default: OPENML_CACHE_DIR, else the cache that openml uses]",
+    )
+    @click.option(
+        "--offline",
+        is_flag=True,
+        envvar="SK_DELTAUQ_OFFLINE",
+        show_envvar=True,
+        help="Do not use the network.",
+    )
+    @click.option(
+        "--timeout",
+        type=click.IntRange(1, 3600),
+        hidden=True,
+        help="No effect: openml has no time limit. Kept so that old commands run.",
+    )
+    @functools.wraps(command)
+    def with_sources(*args, data_dir, cache_dir, offline, timeout, **kwargs):
+        if timeout is not None:
+            click.echo(
+                "--timeout has no effect any more: openml waits without a limit. Use --offline "
+                "or --data-dir if the server does not answer.",
+                err=True,
+            )
+        return command(*args, sources=Sources(data_dir, cache_dir, offline), **kwargs)
+
+    return with_sources
+
+
+def exit_status(errors: Iterable[DataError]) -> int:
+    """Return the exit status for these errors: wrong data are more serious than missing data."""
+    return CORRUPT if any(isinstance(error, DataCorrupt) for error in errors) else UNAVAILABLE

@@ -10,8 +10,7 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from benchmarks_uci import datasets
-from benchmarks_uci.commands.common import Names
-from benchmarks_uci.commands.sources import exit_status, source_options
+from benchmarks_uci.commands.common import Names, exit_status, source_options
 
 logger = logging.getLogger("benchmarks_uci")
 

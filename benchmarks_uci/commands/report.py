@@ -10,8 +10,7 @@ import click
 from benchmarks_uci.analysis import readme
 from benchmarks_uci.analysis.frame import make_frame, split_runs
 from benchmarks_uci.analysis.tables import FORMATS
-from benchmarks_uci.engine.compact import ResultsError, write_compact
-from benchmarks_uci.engine.records import read
+from benchmarks_uci.engine.records import ResultsError, read, write_compact
 from benchmarks_uci.engine.study import Study
 from benchmarks_uci.regression.study import STUDY
 

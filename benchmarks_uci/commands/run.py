@@ -16,16 +16,13 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from benchmarks_uci import datasets
 from benchmarks_uci.analysis.lines import last_line
 from benchmarks_uci.analysis.page import summarise_runs
-from benchmarks_uci.commands.common import AllNames, Count, Names
-from benchmarks_uci.commands.sources import exit_status, source_options
+from benchmarks_uci.commands.common import AllNames, Count, Names, exit_status, source_options
 from benchmarks_uci.engine import runner
 from benchmarks_uci.engine.backends import BACKENDS, BackendError
-from benchmarks_uci.engine.compact import ResultsError
 from benchmarks_uci.engine.plan import find_finished, plan
-from benchmarks_uci.engine.records import read
+from benchmarks_uci.engine.records import ResultsError, read
 from benchmarks_uci.engine.store import Store, StoreError
-from benchmarks_uci.engine.study import Study
-from benchmarks_uci.engine.task import task_of
+from benchmarks_uci.engine.study import Study, task_of
 from benchmarks_uci.regression.study import STUDY
 
 logger = logging.getLogger("benchmarks_uci")

@@ -14,9 +14,10 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from benchmarks_uci import figures
-from benchmarks_uci.commands.common import Names
-from benchmarks_uci.commands.sources import source_options
-from benchmarks_uci.speed import curves, files, measure, results
+from benchmarks_uci.commands.common import Names, source_options
+from benchmarks_uci.speed import curves, measure, results
+from benchmarks_uci.speed import device as devices
+from benchmarks_uci.threads import threads as limit_threads
 
 logger = logging.getLogger("benchmarks_uci")
 
@@ -88,29 +89,29 @@ def speed(quick, threads, only, device, out, plot, sources):
     a_part = len(only) < len(measure.MEASUREMENTS)
     if device is not None and a_part:
         raise click.UsageError("--only measures the CPU only: do not combine it with --device.")
-    environment = measure.environment(threads, device)
+    environment = measure.describe_environment(threads, device)
     kept = None
     if out is not None and out.exists() and a_part:
         try:
-            kept = files.earlier(out, environment)
+            kept = results.read_earlier(out, environment)
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--out") from error
     found, grown = {}, []
-    if device is None:
-        for name in _announce(only):
-            found[name] = measure.run(name, quick=quick, n_threads=threads, sources=sources)
-    else:
-        for name in _announce([device]):
-            found[name] = measure.run_on(device, quick=quick, n_threads=threads)
-    if plot is not None:
-        for _ in _announce(["curves"]):
-            grown = measure.run_curves(quick=quick, n_threads=threads)
+    with limit_threads(threads):
+        for name in _announce(only if device is None else [device]):
+            if device is None:
+                found[name] = measure.run(name, quick, sources)
+            else:
+                found[name] = devices.measure(quick, device)
+        if plot is not None:
+            for _ in _announce(["curves"]):
+                grown = curves.measure(quick)
     click.echo(results.table(list(chain.from_iterable(found.values()))))
-    click.echo(f"\n{measure.notes(threads, device)}")
+    click.echo(f"\n{measure.explain(environment)}")
     if out is not None:
-        report = files.contents(environment, found, grown)
+        report = results.collect(environment, found, grown)
         if kept is not None:
-            report = files.merged(kept, report, list(measure.MEASUREMENTS))
+            report = results.merge(kept, report, list(measure.MEASUREMENTS))
         out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     if plot is not None:
         plot.write_bytes(figures.as_bytes(curves.plot(grown), plot.suffix[1:]))

@@ -21,17 +21,8 @@ def build(spec: Spec, table: RawTable, target: str | None = None) -> Dataset:
     The inputs get the order and the names of the registry, so a method sees the same numbers from
     every source.
 
-    Parameters
-    ----------
-    spec : Spec
-    table : RawTable
-    target : str or None, default=None
-        The target's name in this table; None searches for the names in the registry.
-
-    Raises
-    ------
-    DataCorrupt
-        The rows differ from the expected ones. The message gives both.
+    `target` is the target's name in this table; None searches for the names in the registry. If
+    the rows differ from the expected rows, the message of the `DataCorrupt` gives both.
     """
     X, y, names = _split_columns(spec, table, target)
     _check_shape(spec, table, X, names)

@@ -22,55 +22,28 @@ class DataCorrupt(DataError):
 
 @dataclass(frozen=True)
 class Sources:
-    """Where `load` may look for data.
+    """Where `load` may look for data."""
 
-    Attributes
-    ----------
-    data_dir : Path, default=None
-        A folder that must hold every requested set. If given, `load` uses no other source.
-    cache_dir : Path, default=None
-        The OpenML cache; None is the cache that openml is configured to use.
-    offline : bool, default=False
-        Whether the network must not be used.
-    """
-
-    data_dir: Path | None = None
-    cache_dir: Path | None = None
-    offline: bool = False
+    data_dir: Path | None = None  # holds every requested set; if given, the only source
+    cache_dir: Path | None = None  # of OpenML; None is the cache that openml is configured to use
+    offline: bool = False  # whether the network must not be used
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A regression problem as read-only arrays, independent of its source.
+    """A regression problem as read-only arrays, independent of its source."""
 
-    Attributes
-    ----------
-    name : str
-        A key of the registry.
-    X : ndarray of shape (n_samples, n_features)
-        Float64, rows in the order of the source.
-    y : ndarray of shape (n_samples,)
-        Float64.
-    feature_names : tuple of str
-    source : str
-        A text for people that names the file or the OpenML data set.
-    content_hash : str
-        SHA-256 of the sorted rows at six significant digits. It does not depend on the source or
-        on the order of its rows.
-    order : ndarray of shape (n_samples,)
-        Row numbers in sorted order. Seeded splits use it to be independent of the source.
-    in_original_order : bool
-        Whether the rows have the order of the published file. The splits of the literature need
-        this order.
-    """
-
-    name: str
-    X: np.ndarray
-    y: np.ndarray
+    name: str  # a key of the registry
+    X: np.ndarray  # (sample, feature), float64, rows in the order of the source
+    y: np.ndarray  # (sample,), float64
     feature_names: tuple[str, ...]
-    source: str
+    source: str  # a text for people that names the file or the OpenML data set
+    # SHA-256 of the sorted rows at six significant digits. It does not depend on the source or on
+    # the order of its rows.
     content_hash: str
+    # Row numbers in sorted order. Seeded splits use it to be independent of the source.
     order: np.ndarray
+    # Whether the rows have the order of the published file. The splits of the literature need it.
     in_original_order: bool
 
     def __post_init__(self):
@@ -80,21 +53,13 @@ class Dataset:
 
 @dataclass(frozen=True)
 class RawTable:
-    """The numbers of one source before any check.
+    """The numbers of one source before any check."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Names in the source, including the target and the excluded columns.
-    values : ndarray of shape (n_rows, n_columns)
-        Float64. A nominal column holds the numbers that its categories spell, not their codes.
-    source : str
-        See `Dataset.source`.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # names in the source, with the target and the excluded columns
+    # (row, column), float64. A nominal column holds the numbers that its categories spell, not
+    # their codes.
     values: np.ndarray
-    source: str
+    source: str  # see `Dataset.source`
 
     def __post_init__(self):
         if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):

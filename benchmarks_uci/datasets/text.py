@@ -16,13 +16,8 @@ from benchmarks_uci.datasets.dataset import DataCorrupt, DataUnavailable
 def read_table(path: Path, name: str) -> tuple[tuple[str, ...] | None, np.ndarray]:
     """Read the header (or None) and the numbers of a text file, which may be gzipped.
 
-    Commas, semicolons or white space separate the cells. Blank lines do not count.
-
-    Parameters
-    ----------
-    path : Path
-    name : str
-        Name of the data set, for messages.
+    Commas, semicolons or white space separate the cells. Blank lines do not count. `name` is the
+    data set, for messages.
     """
     text = read_text(path, name)
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]

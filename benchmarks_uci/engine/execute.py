@@ -15,8 +15,7 @@ from typing import Any
 
 import sk_deltauq
 from benchmarks_uci.engine.settings import settings, settings_id
-from benchmarks_uci.engine.study import HASH_DIGITS, DataSet, Split, Study
-from benchmarks_uci.engine.task import Task
+from benchmarks_uci.engine.study import HASH_DIGITS, DataSet, Split, Study, Task
 from benchmarks_uci.threads import threads
 
 # Packages whose versions a record states, beside Python's and ours

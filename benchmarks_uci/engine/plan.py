@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from benchmarks_uci.engine.settings import settings, settings_id
 from benchmarks_uci.engine.store import Store
-from benchmarks_uci.engine.study import HASH_DIGITS, DataSet, Method, Study
-from benchmarks_uci.engine.task import Task
+from benchmarks_uci.engine.study import HASH_DIGITS, DataSet, Method, Study, Task
 
 
 def plan(
@@ -64,10 +63,7 @@ def find_finished(
 ) -> dict[Task, dict]:
     """Return the records that the store holds of these tasks, including failures.
 
-    Raises
-    ------
-    StoreError
-        If a record has other settings, other data or another split than this run.
+    A `StoreError` says that a record has other settings, other data or another split.
     """
     splits, found = {}, {}
     for task in tasks:

@@ -10,8 +10,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from benchmarks_uci.engine import backends, execute
 from benchmarks_uci.engine.store import Store
-from benchmarks_uci.engine.study import DataSet, Study
-from benchmarks_uci.engine.task import Task, task_of
+from benchmarks_uci.engine.study import DataSet, Study, Task, task_of
 
 logger = logging.getLogger("benchmarks_uci")
 
@@ -34,19 +33,8 @@ def run(
     Only this process writes, so workers elsewhere need not share its disk. Tasks whose process
     died run again one by one. A task that kills its process again has failed.
 
-    Parameters
-    ----------
-    study : Study
-    todo : iterable of Task
-    datasets : mapping of str to DataSet
-    store : Store
-    jobs : int, default=1
-        Number of processes; a Dask cluster has its own.
-    engine : {"processes", "dask"}, default="processes"
-    scheduler : str, default=None
-        Address of the Dask scheduler.
-    run_task : callable
-        Called with the study, a task and its data set, in the worker.
+    `jobs` is the number of processes; a Dask cluster has its own. `engine` is "processes" or
+    "dask", and `scheduler` is the address of a Dask scheduler. `run_task` is called in the worker.
     """
     started = backends.processes(jobs) if engine == "processes" else backends.dask(scheduler)
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks_uci.engine.records import read_record
-from benchmarks_uci.engine.study import Study
-from benchmarks_uci.engine.task import Task, task_of
+from benchmarks_uci.engine.study import Study, Task, task_of
 
 logger = logging.getLogger("benchmarks_uci")
 
@@ -27,14 +26,8 @@ class Store:
     A file appears under its name only when it is completely on the disk, so a run may be killed
     at any moment. A file that is not a whole record of the task in its path is never used.
 
-    Parameters
-    ----------
-    folder : path-like
-        Created by the first `write`.
-    study : Study
-    known : iterable of dict, default=()
-        Records from elsewhere, such as committed results. `find` returns them for tasks that
-        have no file, and writes them as files.
+    The first `write` creates the folder. `known` are records from elsewhere, such as committed
+    results. `find` returns them for tasks that have no file, and writes them as files.
     """
 
     def __init__(self, folder: str | os.PathLike, study: Study, known: Iterable[dict] = ()):
@@ -54,17 +47,9 @@ class Store:
     def find(self, task: Task, **expected) -> dict | None:
         """Return the record of a task, or None; an unusable file is moved aside.
 
-        Parameters
-        ----------
-        task : Task
-        **expected
-            Fields that the record must hold with these values: `settings_id`, `data_hash`,
-            `split_hash`; and `settings`, for the message.
-
-        Raises
-        ------
-        StoreError
-            If the record has other settings or other data. The file is not changed.
+        `expected` are fields that the record must hold with these values: `settings_id`,
+        `data_hash`, `split_hash`; and `settings`, for the message. A record with other values
+        raises a `StoreError`, and its file is not changed.
         """
         path, record = self.path(task), self._on_disk(task)
         is_new = record is None
@@ -100,10 +85,7 @@ class Store:
     def write(self, record: dict) -> None:
         """Write the file of a record, or replace it.
 
-        Raises
-        ------
-        StoreError
-            If it cannot be written; an existing file is then unchanged.
+        Without success it raises a `StoreError`, and an existing file is unchanged.
         """
         path = self.path(task_of(record))
         text = json.dumps(record, indent=1) + "\n"

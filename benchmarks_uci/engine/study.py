@@ -11,7 +11,7 @@ import hashlib
 import importlib
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,29 @@ import numpy as np
 if typing.TYPE_CHECKING:
     import pandas as pd
 
-    from benchmarks_uci.engine.task import Task
-
 HASH_DIGITS = 12  # of a SHA-256 digest in hexadecimal, as far as result files store it
+
+
+@dataclass(frozen=True, order=True)
+class Task:
+    """One method on one split of a data set, by names alone; the split number seeds the method."""
+
+    protocol: str
+    preset: str
+    data: str
+    method: str
+    split: int  # index in the protocol, from 0
+
+    def __str__(self):
+        return f"{self.protocol}/{self.preset}/{self.data}/{self.method}/{self.split}"
+
+
+TASK_FIELDS = tuple(field.name for field in fields(Task))
+
+
+def task_of(record: dict) -> Task:
+    """Return the task of a record."""
+    return Task(**{name: record[name] for name in TASK_FIELDS})
 
 
 class DataSet(typing.Protocol):
@@ -45,15 +65,9 @@ class Split:
     """Row numbers to train on and to test on.
 
     A sequential study puts its starting rows into `train` and leaves `test` empty.
-
-    Attributes
-    ----------
-    name : str
-        For readers: `"seed 3"`, `"feature LSTAT"`.
-    train, test : ndarray of int
     """
 
-    name: str
+    name: str  # for readers: "seed 3", "feature LSTAT"
     train: np.ndarray
     test: np.ndarray
 
@@ -73,183 +87,103 @@ class Split:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A way to split a data set.
-
-    Attributes
-    ----------
-    name, description : str
-    splits : callable
-        `splits(dataset)` lists all splits; a `ValueError` says why the protocol does not apply.
-    count : callable
-        `count(data)` is the number of splits of a data set by name, or None if it depends on the
-        rows.
-    overlapping : bool
-        Whether the training rows of two splits overlap at random, so that scores of splits are
-        correlated.
-    """
+    """A way to split a data set."""
 
     name: str
     description: str
+    # Lists all splits of a data set; a `ValueError` says why the protocol does not apply.
     splits: Callable[[Any], list[Split]]
+    # Number of splits of a data set by name; None if it depends on the rows
     count: Callable[[str], int | None] = lambda data: None
+    # Whether the training rows of two splits overlap at random, so that scores are correlated
     overlapping: bool = False
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the comparison.
+    """A method of the comparison."""
 
-    Attributes
-    ----------
-    name, title, description : str
-        Key in the study; for a table; for a note below it.
-    chosen : str
-        How its settings were chosen.
-    make : callable
-        `make(preset, n_rows, random_state)` is a new estimator for `n_rows` training rows. It
-        imports what it needs.
-    max_rows : int or None
-        Largest number of training rows that it can fit in reasonable time.
-    requires : str or None
-        Optional package that it needs.
-    """
-
-    name: str
-    title: str
-    description: str
-    chosen: str
+    name: str  # key in the study
+    title: str  # for a table
+    description: str  # for a note below the table
+    chosen: str  # how its settings were chosen
+    # `make(preset, n_rows, random_state)` is a new estimator for `n_rows` training rows. It
+    # imports what it needs.
     make: Callable[[str, int, int | None], Any]
-    max_rows: int | None = None
-    requires: str | None = None
+    max_rows: int | None = None  # most training rows that it can fit in reasonable time
+    requires: str | None = None  # optional package that it needs
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A score with one number for each task.
-
-    Attributes
-    ----------
-    name, title : str
-    decimals : int or None
-        Digits after the point. None shows three significant digits of the mean, for scores in
-        units of the target.
-    loss : callable or None
-        `loss(value)` is smaller for a better value; None if no value is better than another.
-    unit_free : bool
-        Whether differences on one data set may be compared with differences on another.
-    """
+    """A score with one number for each task."""
 
     name: str
     title: str
+    # Digits after the point. None shows three significant digits of the mean, for scores in
+    # units of the target.
     decimals: int | None = 3
+    # Smaller for a better value; None if no value is better than another
     loss: Callable[[float], float] | None = float
+    # Whether differences on one data set may be compared with differences on another
     unit_free: bool = True
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A score that is a list of numbers for each task, plotted as the mean over the splits.
+    """A score that is a list of numbers for each task, plotted as the mean over the splits."""
 
-    Attributes
-    ----------
-    title : str
-        One word, also the name of the plot.
-    x_label, y_label : str
-    positions : sequence of float
-        The x value of each number.
-    on_diagonal : bool
-        Whether the ideal curve is the diagonal of the unit square.
-    """
-
-    title: str
+    title: str  # one word, also the name of the plot
     x_label: str
     y_label: str
-    positions: Sequence[float]
-    on_diagonal: bool = False
+    positions: Sequence[float]  # the x value of each number
+    on_diagonal: bool = False  # whether the ideal curve is the diagonal of the unit square
 
 
 @dataclass(frozen=True)
 class Published:
-    """One column of figures from the literature.
-
-    Attributes
-    ----------
-    title, method : str
-        `method` is the method of the study that the column stands beside; empty for none.
-    protocol : str
-        How the publication split the rows.
-    values : dict of str to float
-        Figure for each data set.
-    """
+    """One column of figures from the literature."""
 
     title: str
-    method: str
-    protocol: str
-    values: dict[str, float]
+    method: str  # the method of the study that the column stands beside; empty for none
+    protocol: str  # how the publication split the rows
+    values: dict[str, float]  # figure for each data set
 
 
 @dataclass(frozen=True)
 class Study:
-    """Everything that distinguishes one study from another.
+    """Everything that distinguishes one study from another."""
 
-    Attributes
-    ----------
-    module : str
-        Module that holds this value as `STUDY`. Worker processes import it from there.
-    data : tuple of str
-        Names of the data sets.
-    load : callable
-        `load(name, sources)` is a `DataSet`.
-    methods, variants : mapping of str to Method
-        The methods of the tables, from quick to slow; and variants of the last of the
-        `references`, which a report shows as differences to it.
-    protocols : mapping of str to Protocol
-    presets : tuple of str
-        The first is the default.
-    metrics : mapping of str to Metric
-        All scores with one number, in the order of the result files. The first is the default.
-    score : callable
-        `score(task, model, split, dataset)` fits the new estimator `model` and returns all
-        `metrics` and `curves` by name.
-    curves : mapping of str to Curve
-    references : tuple of str
-        Methods that the others are compared with: the first one that a run has.
-    costs : tuple of str
-        Metrics that are costs, such as seconds; the first is summed over the data sets.
-    overview : tuple of str
-        Metrics in the table that `run` prints.
-    defaults : mapping of str to str
-        Default values for the options `data`, `methods` and `protocol` of `run`.
-    published : callable
-        `published(protocol)` lists the `Published` columns to show beside results of that
-        protocol, for the default metric.
-    sections : callable
-        `sections(run, protocol)` lists further Markdown sections of a report; `run` is a frame.
-    sentences : mapping of str to str
-        How to read the tables: `"scores"`, `"ranks"`, by protocol the published columns, and
-        `"readme"` for the README; `"published"` is the header of the best published figure.
-    readme : mapping of str to str
-        Methods in the README, with their headers.
-    """
-
+    # Module that holds this value as `STUDY`. Worker processes import it from there.
     module: str
-    data: tuple[str, ...]
-    load: Callable[[str, Any], DataSet]
-    methods: Mapping[str, Method]
+    data: tuple[str, ...]  # names of the data sets
+    load: Callable[[str, Any], DataSet]  # of a name and the sources
+    methods: Mapping[str, Method]  # the methods of the tables, from quick to slow
     protocols: Mapping[str, Protocol]
-    presets: tuple[str, ...]
+    presets: tuple[str, ...]  # the first is the default
+    # All scores with one number, in the order of the result files. The first is the default.
     metrics: Mapping[str, Metric]
+    # `score(task, model, split, dataset)` fits the new estimator `model` and returns all
+    # `metrics` and `curves` by name.
     score: Callable[[Task, Any, Split, Any], dict]
+    # Methods that the others are compared with: the first one that a run has
     references: tuple[str, ...]
+    # Default values for the options `data`, `methods` and `protocol` of `run`
     defaults: Mapping[str, str]
-    overview: tuple[str, ...]
+    overview: tuple[str, ...]  # metrics in the table that `run` prints
+    # Variants of the last of the `references`; a report shows them as differences to it.
     variants: Mapping[str, Method] = field(default_factory=dict)
     curves: Mapping[str, Curve] = field(default_factory=dict)
+    # Metrics that are costs, such as seconds; the first is summed over the data sets.
     costs: tuple[str, ...] = ()
+    # Columns to show beside results of a protocol, for the default metric
     published: Callable[[str], list[Published]] = lambda protocol: []
+    # Further Markdown sections of a report on a run (a frame) and its protocol
     sections: Callable[[pd.DataFrame, str], list[str]] = lambda run, protocol: []
+    # How to read the tables: "scores", "ranks", by protocol the published columns, and "readme"
+    # for the README; "published" is the header of the best published figure.
     sentences: Mapping[str, str] = field(default_factory=dict)
-    readme: Mapping[str, str] = field(default_factory=dict)
+    readme: Mapping[str, str] = field(default_factory=dict)  # methods there, with their headers
 
     def __reduce__(self):
         # By reference: functions defined in a module of the study need not be pickled.

@@ -6,6 +6,7 @@ Like the estimators of `sk_deltauq` they have `predict(X, return_std=True)` and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,23 +50,16 @@ class MarginalGaussian(_Normal):
         return np.full(len(X), self.mean_), np.full(len(X), self.noise_std_)
 
 
+@dataclass(eq=False, repr=False)
 class ConstantNoise(_Normal):
     """A point predictor with one noise level, the root mean square of its held-out errors.
 
     Each of five folds of the training rows is held out once, so that every row contributes to the
     noise level. The predictor is then fitted to all rows.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Regressor whose `predict` gives the mean.
-    random_state : int
-        Seed of the folds.
     """
 
-    def __init__(self, estimator, random_state=None):
-        self.estimator = estimator
-        self.random_state = random_state
+    estimator: Any
+    random_state: int | None = None  # seed of the folds
 
     def fit(self, X, y):
         folds = KFold(n_splits=5, shuffle=True, random_state=self.random_state)
@@ -80,27 +74,18 @@ class ConstantNoise(_Normal):
         return mean, np.full_like(mean, self.noise_std_)
 
 
+@dataclass(eq=False, repr=False)
 class BaggedNoise(RegressorMixin, BaseEstimator):
     """Bagged predictors with one noise level, the root mean square of their out-of-bag errors.
 
     The prediction is a mixture with one normal distribution per predictor. The error of a row is
     the error of the mean of the predictors that did not see the row. These are not all predictors,
     so the noise level is rather too large.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Regressor to fit to bootstrap samples.
-    n_estimators : int
-        Number of bootstrap samples.
-    random_state : int
-        Seed of the bootstrap samples and of the predictors.
     """
 
-    def __init__(self, estimator, n_estimators=5, random_state=None):
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.random_state = random_state
+    estimator: Any
+    n_estimators: int = 5  # number of bootstrap samples
+    random_state: int | None = None  # seed of the bootstrap samples and of the predictors
 
     def fit(self, X, y):
         self.bagging_ = BaggingRegressor(
@@ -126,29 +111,18 @@ class BaggedNoise(RegressorMixin, BaseEstimator):
         return NormalMixture(means, np.full_like(means, self.noise_std_))
 
 
+@dataclass(eq=False, repr=False)
 class JackknifePlus(_Normal):
     """MAPIE's jackknife+ after bootstrap around a point predictor.
 
     It gives intervals, not a distribution. The standard deviation belongs to the normal
     distribution around the predicted point whose interval is equally wide.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Regressor to fit to bootstrap samples.
-    n_estimators : int
-        Number of bootstrap samples; 30 is MAPIE's default.
-    coverage : float
-        Coverage of the interval from which the standard deviation is computed.
-    random_state : int
-        Seed of the bootstrap samples.
     """
 
-    def __init__(self, estimator, n_estimators=30, coverage=0.9, random_state=None):
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.coverage = coverage
-        self.random_state = random_state
+    estimator: Any
+    n_estimators: int = 30  # number of bootstrap samples; MAPIE's default
+    coverage: float = 0.9  # of the interval from which the standard deviation is computed
+    random_state: int | None = None  # seed of the bootstrap samples
 
     def fit(self, X, y):
         # Optional
@@ -169,66 +143,40 @@ class JackknifePlus(_Normal):
         return points, (upper - lower) / (2 * norm.ppf((1 + self.coverage) / 2))
 
 
+@dataclass(eq=False, repr=False)
 class GaussianProcess(_Normal):
     """scikit-learn's Gaussian process on standardised rows and targets, with white noise.
 
     The kernel is an RBF with one length scale per feature. All hyperparameters maximise the
     marginal likelihood, with one start.
-
-    Parameters
-    ----------
-    random_state : int
-        Unused: the fit has no randomness without restarts.
     """
 
-    def __init__(self, random_state=None):
-        self.random_state = random_state
+    random_state: int | None = None  # unused: the fit has no randomness without restarts
 
     def fit(self, X, y):
         length_scales: Any = np.full(X.shape[1], 3.0)
         kernel = ConstantKernel() * RBF(length_scales, (1e-2, 1e4)) + WhiteKernel(
             0.1, noise_level_bounds=(1e-8, 10)
         )
-        self.scaler_ = StandardScaler().fit(X)
-        self.gp_ = GaussianProcessRegressor(kernel, normalize_y=True)
-        self.gp_.fit(self.scaler_.transform(X), y)
+        gp = GaussianProcessRegressor(kernel, normalize_y=True)
+        self.model_ = make_pipeline(StandardScaler(), gp).fit(X, y)
         return self
 
     def _mean_and_std(self, X):
         # The kernel includes the white noise, so the std describes a new observation.
-        mean, std, *_ = self.gp_.predict(self.scaler_.transform(X), return_std=True)
-        return mean, std
+        return self.model_.predict(X, return_std=True)
 
 
+@dataclass(eq=False, repr=False)
 class NGBoost(_Normal):
-    """NGBoost's normal distribution, stopped by its likelihood on 10 % of the training rows.
+    """NGBoost's normal distribution, stopped by its likelihood on 10 % of the training rows."""
 
-    Parameters
-    ----------
-    n_estimators : int
-        Maximum number of boosting steps.
-    learning_rate : float
-    validation_fraction : float
-        Fraction of the training rows that is held out.
-    early_stopping_rounds : int
-        Boosting stops after so many steps without an improvement; the best step is kept.
-    random_state : int
-        Seed of the held-out rows and of the trees.
-    """
-
-    def __init__(
-        self,
-        n_estimators=2000,
-        learning_rate=0.01,
-        validation_fraction=0.1,
-        early_stopping_rounds=50,
-        random_state=None,
-    ):
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.validation_fraction = validation_fraction
-        self.early_stopping_rounds = early_stopping_rounds
-        self.random_state = random_state
+    n_estimators: int = 2000  # maximum number of boosting steps
+    learning_rate: float = 0.01
+    validation_fraction: float = 0.1  # of the training rows, held out
+    # Boosting stops after this number of steps without an improvement; the best step is kept.
+    early_stopping_rounds: int = 50
+    random_state: int | None = None  # seed of the held-out rows and of the trees
 
     def fit(self, X, y):
         # Optional, and slow to import

@@ -17,7 +17,7 @@ METRICS = {
         Metric("rmse", "RMSE", None, unit_free=False),
         Metric("crps", "CRPS", None, unit_free=False),
         Metric("coverage", "90 % coverage", loss=lambda value: abs(value - COVERAGE)),
-        # No value is better: the narrowest intervals are those of an overconfident method.
+        # No value is better: an overconfident method has the narrowest intervals.
         Metric("width", "mean width", None, loss=None, unit_free=False),
         Metric("calibration_error", "calibration error"),
         Metric("std_error_correlation", "std-error correlation", 2, loss=lambda value: -value),

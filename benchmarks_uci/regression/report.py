@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks_uci.analysis.summary import summarise
-from benchmarks_uci.analysis.tables import Table, escape, format_cells
+from benchmarks_uci.analysis.frame import select_complete, summarise
+from benchmarks_uci.analysis.tables import Table, format_cells, write_bullets
 from benchmarks_uci.regression.metrics import METRICS
 from benchmarks_uci.regression.published import AVERAGE_RANK, read_published
 
@@ -25,13 +25,13 @@ def write_sections(run: pd.DataFrame, protocol: str) -> list[str]:
     parts = []
     if (table := literature_table(run, protocol)).rows:
         lines = count_lower(run, protocol)
-        parts += ["### Beside the literature", table.render("markdown"), _bullets(lines)]
+        parts += ["### Beside the literature", table.render("markdown"), write_bullets(lines)]
     verdicts = judge_baselines(run)
     if protocol in ("random80", "hl90") and len(verdicts):
         parts += ["### Baselines beside their published figures"]
-        parts += [_bullets(count_fair(verdicts)), baseline_table(verdicts).render("markdown")]
+        parts += [write_bullets(count_fair(verdicts)), baseline_table(verdicts).render("markdown")]
         exceptions = explain_exceptions(verdicts)
-        parts += [_bullets(exceptions)] if exceptions else []
+        parts += [write_bullets(exceptions)] if exceptions else []
     return parts
 
 
@@ -44,7 +44,7 @@ def literature_table(run: pd.DataFrame, protocol: str) -> Table:
     found = summarise(run, METRICS["nll"])
     texts, theirs = format_cells(found, METRICS["nll"]), _read_literature(protocol)
     sets, own = sorted(set(run["data"])), [name for name in OURS if name in set(run["method"])]
-    values = _select_complete(found)[own].join(theirs)
+    values = select_complete(found)[own].join(theirs)
     lowest = values.eq(values.min(axis="columns"), axis="index").to_numpy()
     rows = [
         [
@@ -60,7 +60,7 @@ def literature_table(run: pd.DataFrame, protocol: str) -> Table:
 
 def count_lower(run: pd.DataFrame, protocol: str) -> list[str]:
     """For each of ours and each published column, say on how many sets ours is lower."""
-    ours, lines = _select_complete(summarise(run, METRICS["nll"])), []
+    ours, lines = select_complete(summarise(run, METRICS["nll"])), []
     theirs = _read_literature(protocol).reindex(ours.index)
     for method in [name for name in OURS if name in ours]:
         for title, column in theirs.items():
@@ -145,16 +145,7 @@ def explain_exceptions(verdicts: pd.DataFrame, path: Path = EXPLANATIONS) -> lis
     return lines
 
 
-def _select_complete(found: pd.DataFrame) -> pd.DataFrame:
-    """Return means by data and method; missing unless complete."""
-    return pd.DataFrame(found["mean"].where(found["complete"]).unstack("method"))
-
-
 def _read_literature(protocol: str) -> pd.DataFrame:
     """Return the figures published for a protocol, by data and title."""
     columns = [column for column in read_published() if column.protocol == protocol]
     return pd.DataFrame({c.title.removesuffix(f", {protocol}"): c.values for c in columns})
-
-
-def _bullets(items: list[str]) -> str:
-    return "\n".join(f"- {escape(item)}" for item in items)

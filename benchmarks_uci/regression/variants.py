@@ -40,17 +40,11 @@ class MeanOnly(DeltaUQRegressor):
 
 @dataclass(frozen=True)
 class Concatenated:
-    """A factory of the paper's own network, whose first layer sees `[c, x - c]` concatenated.
-
-    Attributes
-    ----------
-    hidden_layer_sizes : tuple of int
-    shuffled : bool
-        Whether the anchors of a mini-batch are its own rows in another order, as in the paper.
-        Otherwise they are rows of the whole training set.
-    """
+    """A factory of the paper's own network, whose first layer sees `[c, x - c]` concatenated."""
 
     hidden_layer_sizes: tuple[int, ...]
+    # Whether the anchors of a mini-batch are its own rows in another order, as in the paper.
+    # Otherwise they are rows of the whole training set.
     shuffled: bool = False
 
     def __call__(self, in_features: int, out_features: int) -> nn.Sequential:

@@ -6,7 +6,7 @@ Each curve varies one of these and keeps the others at a base case.
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
@@ -38,19 +38,9 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Curve:
-    """Seconds for each value of one setting.
+    """Seconds of `EPOCHS` epochs of training, and of a prediction with std for as many rows."""
 
-    Attributes
-    ----------
-    varied : str
-        The setting, a key of `TITLES`.
-    values : list of int
-    fit, predict : list of float
-        Seconds of `EPOCHS` epochs of training, and of a prediction with a std for the same number
-        of rows.
-    """
-
-    varied: str
+    varied: str  # the setting, a key of `TITLES`
     values: list[int]
     fit: list[float]
     predict: list[float]
@@ -83,11 +73,6 @@ def _measure_curve(varied, base, values, repeats):
         curve.fit.append(median(seconds["fit"]))
         curve.predict.append(median(seconds["predict"]))
     return curve
-
-
-def as_json(curves: list[Curve]) -> list[dict]:
-    """Convert for `json.dumps`; `Curve(**entry)` reads an entry back."""
-    return [asdict(curve) for curve in curves]
 
 
 def plot(curves: list[Curve], figure=None):

@@ -1,4 +1,4 @@
-"""Peak memory of prediction and fit. Each is measured in a new process that runs this module."""
+"""What needs a new process: peak memory of prediction and fit, and the import time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import resource
 import subprocess
 import sys
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from benchmarks_uci.threads import threads
 
 PEAK = "peak memory of predict with std"
 BEYOND = f"{PEAK} beyond the arrays"
+STATEMENTS = {"ours": "import sk_deltauq", "libraries": "import torch, sklearn, skorch"}
 
 
 def measure(quick: bool) -> list[Result]:
@@ -68,6 +70,34 @@ def peak_in_new_process(name: str, **settings) -> int:
     """One of the `PEAKS`, measured in a process that has done nothing else."""
     command = [sys.executable, "-m", __name__, name, json.dumps(settings)]
     return int(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def measure_import(quick: bool) -> list[Result]:
+    """Import time of the package minus the import time of its libraries."""
+    seconds = {name: [] for name in STATEMENTS}
+    for _ in range(1 if quick else 3):
+        for name, statement in STATEMENTS.items():
+            seconds[name].append(import_seconds(statement))
+    return [
+        Result(
+            STATEMENTS["ours"],
+            STATEMENTS["libraries"],
+            median(a - b for a, b in zip(seconds["ours"], seconds["libraries"], strict=True)),
+            "s more",
+            goal=0.2,
+            parts={name: median(values) for name, values in seconds.items()},
+        )
+    ]
+
+
+def import_seconds(statement: str) -> float:
+    """Seconds of one import statement in a new interpreter."""
+    code = f"import time; start = time.perf_counter(); {statement}\n"
+    code += "print(time.perf_counter() - start)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return float(done.stdout)
 
 
 def peak_bytes() -> int:

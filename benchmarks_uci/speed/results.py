@@ -1,11 +1,14 @@
-"""Results of a measurement, their table, and functions that measure in turns."""
+"""Results of a measurement, their table and JSON file, and functions that measure in turns."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 from tabulate import tabulate
 
@@ -14,29 +17,15 @@ HEADERS = ["what", "against", "measured", "goal", "met", "from"]
 
 @dataclass(frozen=True)
 class Result:
-    """One figure and its goal.
+    """One figure and its goal."""
 
-    Attributes
-    ----------
-    what, against : str
-        What was measured, and what it is compared with.
-    value : float
-    unit : str
-    goal : float or None
-        Bound of `value`, if there is one.
-    at_least : bool
-        Whether the goal is a lower bound. Otherwise it is an upper bound.
-    parts : dict of str to float
-        The numbers behind the figure, usually the median seconds behind a ratio.
-    parts_unit : str
-    """
-
-    what: str
-    against: str
+    what: str  # the measured operation
+    against: str  # the operation that it is compared with
     value: float
     unit: str
-    goal: float | None = None
-    at_least: bool = False
+    goal: float | None = None  # bound of `value`, if there is one
+    at_least: bool = False  # whether the goal is a lower bound, not an upper bound
+    # The numbers behind the figure, usually the median seconds behind a ratio
     parts: dict[str, float] = field(default_factory=dict)
     parts_unit: str = "s"
 
@@ -75,6 +64,51 @@ def table(results: list[Result]) -> str:
     """The results as text, with one row per result."""
     rows = [result.cells() for result in results]
     return tabulate(rows, HEADERS, "simple", disable_numparse=True)
+
+
+def collect(environment: dict, found: dict[str, list[Result]], grown: Sequence[Any]) -> dict:
+    """Collect the environment, the results of each measurement and the curves for `json.dumps`."""
+    return {
+        "environment": environment,
+        "results": {
+            name: [result.as_json() for result in results] for name, results in found.items()
+        },
+        "curves": [asdict(curve) for curve in grown],
+    }
+
+
+def read_earlier(path: Path, environment: dict) -> dict:
+    """Read a file of `collect`, whose figures stay.
+
+    A `ValueError` says that it has another format, or was measured in another environment.
+    """
+    try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+        then = dict(written["environment"])
+        written = {**written, "results": {**written["results"]}, "curves": [*written["curves"]]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} holds no figures of this command.") from error
+    differences = [
+        f"{name} was {then.get(name)}, is {environment.get(name)}"
+        for name in {**then, **environment}
+        if then.get(name) != environment.get(name)
+    ]
+    if differences:
+        raise ValueError(
+            f"{path} was measured in another environment ({'; '.join(differences)}), and its "
+            f"other figures would stay. Measure everything, or name another file."
+        )
+    return written
+
+
+def merge(kept: dict, now: dict, order: list[str]) -> dict:
+    """Replace the measurements of `kept` that `now` also has; `order` sorts all measurements."""
+    results = {**kept["results"], **now["results"]}
+    return {
+        **now,
+        "results": {name: results[name] for name in order if name in results},
+        "curves": now["curves"] or kept["curves"],
+    }
 
 
 Seconds = dict[str, list[float]]  # of each function, one number per round

@@ -1,4 +1,4 @@
-"""Training of one network, compared with a bare PyTorch loop and with plain skorch."""
+"""Training: one network beside other loops, five networks beside one, and a grid search."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from sklearn.model_selection import GridSearchCV, ParameterGrid
 from skorch import NeuralNet
 from torch import nn
 
 from benchmarks_uci.speed.results import Result, measure_in_turns, slow_down, speed_up
 from sk_deltauq import DeltaUQRegressor
+from sk_deltauq.baselines import DeepEnsembleRegressor
+from sk_deltauq.metrics import nll_scorer
 
 WIDTHS, LEARNING_RATE, NLL_BETA = (50, 50), 3e-3, 0.5
+N_MEMBERS = 5
+GRID = {"hidden_layer_sizes": [(50,), (50, 50)], "alpha": [0.0, 1e-3]}
 
 
 class Size(NamedTuple):
@@ -37,6 +42,9 @@ class Size(NamedTuple):
 SIZES = [Size(1030, 8, 32, 40), Size(36_000, 9, 256, 2)]
 QUICK_SIZES = [Size(200, 8, 32, 2)]
 MILLION, QUICK_MILLION = Size(1_000_000, 50, 1024, 3), Size(2000, 50, 64, 2)
+
+# Upper bounds of the ratio of five members to one network, by the number of rows
+MEMBER_GOALS = {1030: 1.8, 36_000: 2.5}
 
 
 def measure(quick: bool) -> list[Result]:
@@ -77,6 +85,45 @@ def _compare_with_bare(seconds, size, goal):
     return slow_down(f"fit, {size}", against, seconds, "ours", "bare", goal)
 
 
+def measure_members(quick: bool) -> list[Result]:
+    """Five networks trained as one stack, beside one network and beside five separate fits."""
+    results = []
+    for size in QUICK_SIZES if quick else SIZES:
+        arguments = size.arguments()
+        fit_one = functools.partial(fit_ours, *arguments, early_stopping=True)
+        functions = {
+            "one": fit_one,
+            "five": functools.partial(fit_one, n_members=N_MEMBERS),
+            "stacked": functools.partial(fit_ensemble, *arguments),
+            "separate": functools.partial(fit_separately, *arguments),
+        }
+        seconds = measure_in_turns(functions, 1 if quick else 5)
+        cross_fitted = f"fit of five members with early stopping, {size}"
+        ensemble = f"fit of a DeepEnsembleRegressor with five members, {size}"
+        goal = MEMBER_GOALS.get(size.n_rows)
+        results += [
+            slow_down(cross_fitted, "one member", seconds, "five", "one", goal),
+            speed_up(ensemble, "five separate fits", seconds, "stacked", "separate", 2.5),
+        ]
+    return results
+
+
+def measure_search(quick: bool) -> list[Result]:
+    """The speed-up of a grid search in two processes."""
+    n_rows = 60 if quick else 1030
+    X, y = random_rows(n_rows, 8)
+    functions = {
+        name: functools.partial(search, X, y, n_jobs)
+        for name, n_jobs in (("one job", 1), ("two jobs", 2))
+    }
+    if not quick:
+        functions["two jobs"]()  # starts the processes that later searches use again
+    seconds = measure_in_turns(functions, 1 if quick else 2)
+    n_settings = len(ParameterGrid(GRID))
+    what = f"GridSearchCV(n_jobs=2), n = {n_rows:,}, {n_settings} settings, 3 folds"
+    return [speed_up(what, "n_jobs=1", seconds, "two jobs", "one job", goal=1.7)]
+
+
 def random_rows(n_rows: int, n_features: int):
     """Random inputs and a noisy sine. Times hardly depend on the values."""
     rng = np.random.default_rng(0)
@@ -110,6 +157,24 @@ def fit_ours(X, y, batch_size, epochs, *, widths=WIDTHS, **settings):
     settings = {"learning_rate_init": LEARNING_RATE, "nll_beta": NLL_BETA, **settings}
     settings["hidden_layer_sizes"] = widths
     return fit_epochs(DeltaUQRegressor, X, y, batch_size, epochs, **settings)
+
+
+def fit_ensemble(X, y, batch_size, epochs, **settings):
+    """Fit a deep ensemble whose members all train on all rows, as in its paper."""
+    settings = {"n_members": N_MEMBERS, **settings}
+    return fit_epochs(DeepEnsembleRegressor, X, y, batch_size, epochs, **settings)
+
+
+def fit_separately(*arguments):
+    """Fit the same number of networks one after the other."""
+    return [fit_ensemble(*arguments, n_members=1, random_state=seed) for seed in range(N_MEMBERS)]
+
+
+def search(X, y, n_jobs):
+    """Run a search as a user would, with our default settings."""
+    model = DeltaUQRegressor(random_state=0)
+    grid = GridSearchCV(model, GRID, scoring=nll_scorer, cv=3, n_jobs=n_jobs, refit=False)
+    return grid.fit(X, y)
 
 
 def beta_nll(raw: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

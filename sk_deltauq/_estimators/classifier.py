@@ -249,7 +249,8 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         elif named is not None and not np.array_equal(named, self.classes_):
             raise ValueError(
                 "classes must be None or the classes of the first call, "
-                f"{self.classes_.tolist()}, got {named.tolist()}. Start afresh with fit for other classes."
+                f"{self.classes_.tolist()}, got {named.tolist()}. Start afresh with fit for other "
+                "classes."
             )
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):

@@ -321,7 +321,7 @@ class NetworkRegressor(BaseRegressor):
             noise=params["noise"],
             # The loss of a variational network is a bound on the evidence, without such weights.
             nll_beta=params.get("nll_beta", 0.0),
-            n_members=params["n_members"],
+            n_members=params["n_members"] * max(len(method.variants), 1),
         )
         embedding = params["embedding"]
         if embedding == "auto":

@@ -1,3 +1,5 @@
+"""The moving average of the weights, and what a fit ends with."""
+
 import numpy as np
 import pytest
 import torch
@@ -5,32 +7,42 @@ from torch import nn
 
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._training.net import WeightAverage
+from tests._helpers import member_weights
+
+
+class Module(nn.Module):
+    """Two members, with a float and a counter each."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("floats", torch.zeros(2, 3))
+        self.register_buffer("counts", torch.zeros(2, dtype=torch.int64))
 
 
 class Net:
-    """What an average needs of a net: two members, with a float and a counter each."""
+    """The part of a net that an average uses."""
 
-    def __init__(self):
-        self.floats, self.counts = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)
-        self.module_ = self
-        self.n_members = 2
-
-    def member_tensors(self, member):
-        return [self.floats[member], self.counts[member]]
+    def __init__(self, module):
+        self.module_, self.criterion_ = module, nn.Module()
+        self.criterion_.noise = nn.Parameter(torch.zeros(2))
 
 
 def run(values, n_epochs):
-    """The average after each epoch."""
-    net, averages = Net(), []
+    """Return the average after each epoch."""
+    net, averages = Net(Module()), []
+    floats, counts, noise = net.module_.floats, net.module_.counts, net.criterion_.noise.detach()
     average = WeightAverage(net, n_epochs)
     for epoch, value in enumerate(values):
-        net.floats[:] = torch.as_tensor(value)
-        net.counts[:] = epoch
+        floats[:] = torch.as_tensor(value)
+        noise[:] = floats[:, 0]
+        counts[:] = epoch
         average.update()
         with average.in_place():
-            averages.append(net.floats.numpy().copy())
-            assert net.counts.tolist() == [epoch, epoch], "a counter has no mean"
-        np.testing.assert_array_equal(net.floats, value)
+            averages.append(floats.numpy().copy())
+            torch.testing.assert_close(noise, floats[:, 0], msg="the head is averaged too")
+            assert counts.tolist() == [epoch, epoch], "a counter has no mean"
+        np.testing.assert_array_equal(floats, value)
+        np.testing.assert_array_equal(noise, value[:, 0])
     return averages
 
 
@@ -40,7 +52,7 @@ def test_it_is_the_weighted_mean_of_the_definition():
     for epoch in range(12):
         if epoch < 4:
             shares = np.full(epoch + 1, 1 / (epoch + 1))  # a plain mean so far
-        else:  # the plain mean of four, then each older value counts 3/4 of before
+        else:  # a plain mean of four; then each epoch multiplies all older shares by 3/4
             later = 0.25 * 0.75 ** np.arange(epoch - 4, -1, -1)
             shares = np.r_[np.full(4, 0.25 * 0.75 ** (epoch - 3)), later]
         assert shares.sum() == pytest.approx(1)
@@ -49,30 +61,68 @@ def test_it_is_the_weighted_mean_of_the_definition():
 
 
 def test_an_error_in_the_context_puts_the_weights_back():
-    net = Net()
+    net = Net(Module())
     average = WeightAverage(net, 2)
-    net.floats[:] = 1
+    net.module_.floats[:] = 1
 
     def interrupted():
         with average.in_place():
-            assert not net.floats.any()
+            assert not net.module_.floats.any()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert (net.floats == 1).all()
+    assert (net.module_.floats == 1).all()
 
 
-def test_a_fit_ends_with_the_mean_of_its_epochs(regression_data):
+def tied(n_in, n_out):
+    """Two layers that share one weight."""
+    first, second = nn.Linear(n_in, n_in), nn.Linear(n_in, n_in)
+    second.weight = first.weight
+    return nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), nn.Linear(n_in, n_out))
+
+
+def test_tied_weights_are_averaged_and_put_back_once():
+    net = Net(tied(3, 2))
+    layers = [net.module_[i] for i in (0, 2, 4)]
+    average, values = WeightAverage(net, 5), []
+    for seed in range(4):
+        generator = torch.Generator().manual_seed(seed)
+        for layer in layers:
+            layer.weight.data.normal_(generator=generator)
+        values.append([layer.weight.detach().clone() for layer in layers])
+        average.update()
+        with average.in_place():
+            for layer, *of_epochs in zip(layers, *values, strict=True):
+                torch.testing.assert_close(layer.weight.detach(), torch.stack(of_epochs).mean(0))
+        for layer, last in zip(layers, values[-1], strict=True):
+            assert torch.equal(layer.weight, last)
+    assert torch.equal(values[-1][0], values[-1][1]), "the two layers share one weight"
+
+
+def test_averaging_leaves_the_training_of_tied_weights_alone(regression_data):
+    """The held-out rows see the average after each epoch; the next epoch must not."""
+    params = {"module": tied, "max_iter": 6, "n_iter_no_change": 6, "random_state": 0}
+    one, averaged = (
+        DeltaUQRegressor(averaging=n, early_stopping=True, **params).fit(*regression_data)
+        for n in (1, 3)
+    )
+    assert one.n_iter_ == averaged.n_iter_ == 6
+    assert one.loss_curve_ == averaged.loss_curve_
+    assert (one.validation_scores_[1:] != averaged.validation_scores_[1:]).all()
+
+
+@pytest.mark.parametrize("module", [None, tied])
+def test_a_fit_ends_with_the_mean_of_its_epochs(regression_data, module):
     """Without early stopping, and over no more epochs than are averaged: the plain mean."""
     X, y = regression_data
-    params = {"early_stopping": False, "tol": 0.0, "random_state": 0}
+    params = {"module": module, "early_stopping": False, "tol": 0.0, "random_state": 0}
     snapshots = [
         DeltaUQRegressor((4,), averaging=1, max_iter=n, **params).fit(X, y).net_ for n in (1, 2, 3)
     ]
     averaged = DeltaUQRegressor((4,), averaging=5, max_iter=3, **params).fit(X, y).net_
     for mean, *values in zip(
-        averaged.member_tensors(0), *(net.member_tensors(0) for net in snapshots), strict=True
+        member_weights(averaged, 0), *(member_weights(net, 0) for net in snapshots), strict=True
     ):
         torch.testing.assert_close(mean, torch.stack(values).mean(0))
 
@@ -86,7 +136,7 @@ def test_buffers_of_a_users_module_are_averaged_with_its_weights(regression_data
     params = {"module": module, "early_stopping": False, "tol": 0.0, "random_state": 0}
     runs = [DeltaUQRegressor(averaging=1, max_iter=n, **params).fit(X, y) for n in (1, 2)]
     averaged = DeltaUQRegressor(averaging=2, max_iter=2, **params).fit(X, y)
-    means = [model.net_.module_.core.members[0][1].running_mean for model in runs]
-    norm = averaged.net_.module_.core.members[0][1]
-    torch.testing.assert_close(norm.running_mean, (means[0] + means[1]) / 2)
-    assert norm.num_batches_tracked == runs[1].net_.module_.core.members[0][1].num_batches_tracked
+    norms = [model.net_.module_.core.members[0][1] for model in (*runs, averaged)]
+    expected = (norms[0].running_mean + norms[1].running_mean) / 2
+    torch.testing.assert_close(norms[2].running_mean, expected)
+    assert norms[2].num_batches_tracked == norms[1].num_batches_tracked

@@ -1,4 +1,4 @@
-"""What every baseline has in common with the main estimators."""
+"""Checks of all baselines: parameters, reproducibility, and properties of their predictions."""
 
 import inspect
 import pickle
@@ -12,9 +12,9 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
 from tests._helpers import assert_same_answers
 
-# Parameters of Delta-UQ that no baseline has.
+# Only Delta-UQ has these parameters.
 ONLY_DELTA_UQ = {"n_anchors", "temper", "widening"}
-# Further ones that a baseline has none of, or has besides those of Delta-UQ.
+# For each method: further parameters of Delta-UQ that it lacks, and parameters of its own.
 DIFFERENT = {
     "AnchorEnsemble": (set(), set()),
     "DeepEnsemble": (set(), {"adversarial_epsilon"}),
@@ -38,7 +38,7 @@ DIFFERENT = {
         {"prior_std", "kl_weight", "n_draws"},
     ),
 }
-# Parameters with a default of the method's own.
+# Parameters whose default differs from the default of Delta-UQ.
 OWN_DEFAULTS = {
     "PBP": {"hidden_layer_sizes", "max_iter", "n_iter_no_change"},
     "VariationalBNN": {"learning_rate_init"},
@@ -62,7 +62,7 @@ REGRESSORS = [name for name in baselines.__all__ if name.endswith("Regressor")]
 
 
 def having(parameter, names=baselines.__all__):
-    """The baselines that have this parameter."""
+    """Names of the baselines that have this parameter."""
     return [
         name
         for name in names
@@ -82,7 +82,7 @@ def method(name):
 
 @pytest.fixture
 def make(name, method):
-    """A factory of the baseline, small, with what is special to it switched on."""
+    """A factory of a small baseline; the features of its method are switched on."""
 
     def make(**params):
         cls = getattr(baselines, name)
@@ -99,7 +99,7 @@ def data(name, regression_data, classification_data):
 
 
 def answers(model, X):
-    """All that a fitted model says about X, by method."""
+    """All predictions of a fitted model, by method."""
     found = {f"uncertainty.{k}": v for k, v in model.predict_uncertainty(X).items()}
     found["predict"], found["std"] = model.predict(X, return_std=True)
     if is_regressor(model):
@@ -115,7 +115,7 @@ def reference(name):
     return DeltaUQRegressor if name.endswith("Regressor") else DeltaUQClassifier
 
 
-def test_parameters_are_those_of_delta_uq(name, method):
+def test_parameters_are_the_parameters_of_delta_uq(name, method):
     cls = getattr(baselines, name)
     own, theirs = (inspect.signature(c).parameters for c in (cls, reference(name)))
     without, with_own = DIFFERENT[method]
@@ -135,7 +135,7 @@ def test_public_attributes_are_parameters_until_it_is_fitted(make):
     assert public == model.get_params().keys()
 
 
-def test_public_methods_are_those_of_delta_uq(name):
+def test_public_methods_are_the_methods_of_delta_uq(name):
     def public(cls):
         return {n for n, _ in inspect.getmembers(cls, inspect.isroutine) if n[0] != "_"}
 
@@ -143,7 +143,7 @@ def test_public_methods_are_those_of_delta_uq(name):
 
 
 @pytest.mark.parametrize("early_stopping", [True, False])
-def test_one_seed_gives_one_model_bit_for_bit(make, data, early_stopping):
+def test_one_seed_gives_the_same_model_to_the_last_bit(make, data, early_stopping):
     X, y = data
     found = []
     for seed in (1, 2):
@@ -162,7 +162,7 @@ def test_global_state_is_kept(make, data):
     model.partial_fit(X, y)
 
 
-def test_fit_works_where_gradients_are_off(make, data):
+def test_fit_works_if_gradients_are_off(make, data):
     X, y = data
     expected = answers(make().fit(X, y), X)
     with torch.no_grad():
@@ -171,7 +171,7 @@ def test_fit_works_where_gradients_are_off(make, data):
 
 
 @pytest.mark.parametrize("params", [{}, {"embedding": "periodic", "hidden_layer_sizes": (32, 32)}])
-def test_a_row_has_the_same_answer_whatever_rows_come_with_it(make, data, params):
+def test_predictions_of_a_row_do_not_depend_on_other_rows(make, data, params):
     X, y = data
     model = make(**params).fit(X, y)
     many = np.random.default_rng(1).normal(size=(1700, X.shape[1]))
@@ -190,7 +190,7 @@ def test_predict_is_pure_and_survives_pickling_and_cloning(make, data):
     assert_same_answers(answers(clone(model).fit(X, y), X), expected)
 
 
-def test_partial_fit_goes_on_and_is_reproducible(make, data):
+def test_partial_fit_continues_and_is_reproducible(make, data):
     X, y = data
     found = []
     for _ in range(2):
@@ -204,7 +204,7 @@ def test_partial_fit_goes_on_and_is_reproducible(make, data):
     assert model.loss_curve_[2] < model.loss_curve_[0]
 
 
-def test_warm_start_goes_on_from_the_last_weights(make, data):
+def test_warm_start_continues_from_the_last_weights(make, data):
     X, y = data
     model = make(warm_start=True, early_stopping=False, max_iter=30, learning_rate_init=0.01)
     first = model.fit(X, y).loss_curve_
@@ -216,14 +216,14 @@ def test_warm_start_goes_on_from_the_last_weights(make, data):
 
 
 @pytest.mark.parametrize("name", having("n_members"), indirect=True)
-def test_members_stop_early_each_by_a_fold_of_its_own(make, data):
+def test_each_member_has_its_own_held_out_scores(make, data):
     X, y = data
     model = make(early_stopping=True, max_iter=20).fit(X, y)
     assert model.validation_scores_.shape == (model.n_iter_, 2)
     np.testing.assert_allclose(model.best_validation_score_, model.validation_scores_.max(axis=0))
 
 
-def test_a_row_of_weight_zero_is_as_good_as_absent(make, data):
+def test_rows_of_weight_zero_are_ignored(make, data):
     X, y = data
     weights = np.where(np.arange(len(X)) % 3 == 0, 0.0, 1.0)
     present = weights > 0
@@ -267,7 +267,7 @@ MISTAKES = {
 }
 
 
-def test_a_mistake_gets_scikit_learns_message(make, data, method):
+def test_a_wrong_parameter_gets_the_message_of_scikit_learn(make, data, method):
     for parameter, values in MISTAKES[method].items():
         for value in values:
             model = make(**{parameter: value})

@@ -1,4 +1,4 @@
-"""Probabilistic backpropagation against its paper, by a second route."""
+"""Probabilistic backpropagation against its paper, computed in a second way."""
 
 import math
 
@@ -7,11 +7,12 @@ import pytest
 import torch
 from scipy import stats
 from scipy.integrate import quad
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
-from sk_deltauq._training.rows import assign_folds
 from sk_deltauq._host import Stream, numpy_rng
-from sk_deltauq._regression import _mixture_parameters, _moments
+from sk_deltauq._predictor import Predictor, compute_moments, spread_components
+from sk_deltauq._training.rows import assign_folds
 from sk_deltauq.baselines import PBPRegressor, _pbp_training
 from sk_deltauq.baselines._pbp_filter import Filter, LinearLayer, Precision, Rectifier
 from sk_deltauq.baselines._pbp_moments import network_moments, rectified_moments
@@ -26,7 +27,7 @@ def regressor(**params):
 
 
 def layers(rng, *sizes):
-    """Means and variances of the weights, like those of a network in training."""
+    """Means and variances of the weights, as in a network during training."""
     posterior = Posterior(sizes, rng)
     for mean, var in zip(posterior.means, posterior.variances, strict=True):
         mean += rng.normal(scale=0.5, size=mean.shape)
@@ -80,7 +81,7 @@ def test_far_from_the_kink_a_rectified_normal_is_the_normal_or_zero(ratio, slope
     np.testing.assert_allclose(var[0], slope * 9.0, rtol=1e-9)
 
 
-def test_moments_of_a_network_are_those_of_drawn_weights(rng):
+def test_moments_of_a_network_are_the_moments_over_drawn_weights(rng):
     means, variances = layers(rng, 3, 6, 1)
     x, n = rng.normal(size=(4, 3)), 200_000
     first, last = (
@@ -156,7 +157,7 @@ def test_a_weight_is_a_power_of_the_likelihood(weight):
     assert noise.variance > 0
 
 
-def test_an_outlier_leaves_the_noise_alone_and_all_variances_positive(rng):
+def test_an_outlier_changes_no_noise_and_keeps_all_variances_positive(rng):
     means, variances = layers(rng, 2, 4, 1)
     noise, row = Precision(6.0, 1e-9), np.ones(3)
     Filter(means, variances, noise).absorb(row, row, 1e9)
@@ -165,7 +166,7 @@ def test_an_outlier_leaves_the_noise_alone_and_all_variances_positive(rng):
     assert all(np.isfinite(mean).all() for mean in means)
 
 
-def test_only_the_weights_that_would_lose_their_variance_are_left_out():
+def test_only_weights_that_would_lose_their_variance_are_left_alone():
     mean, var = np.zeros((2, 2)), np.array([[1.0, 1.0], [0.1, 0.1]])
     x, d_mean, d_var = np.ones(2), np.array([2.0, 0.5]), np.zeros(2)
     LinearLayer(mean, var).update(x, None, x, d_mean, d_var)
@@ -203,7 +204,7 @@ def test_refining_the_prior_replaces_one_factor_at_a_time(rng):
 # Fit
 
 
-def test_heavy_rows_are_absorbed_in_equal_parts():
+def test_rows_of_large_weight_are_absorbed_in_equal_parts():
     rows = Rows(np.arange(4.0)[:, None], np.arange(4.0), np.array([2.0, 1.0, 0.5, 2.5]))
     parts = rows.in_parts()
     np.testing.assert_array_equal(parts.y, [0, 0, 1, 2, 3, 3, 3])
@@ -211,7 +212,7 @@ def test_heavy_rows_are_absorbed_in_equal_parts():
     np.testing.assert_allclose(parts.weights, [1, 1, 1, 0.5, *[2.5 / 3] * 3])
 
 
-def test_weights_say_which_rows_count():
+def test_weights_change_the_mean_and_the_noise():
     X, y = np.zeros((60, 1)), np.repeat([0.0, 1.0], 30)
     weights = np.repeat([1.0, 9.0], 30)
     model = regressor(max_iter=20).fit(X, y, sample_weight=weights)
@@ -230,7 +231,7 @@ def test_it_learns_a_function_and_its_noise(rng):
     assert (far > 3 * model.predict_uncertainty(X[:5]).epistemic).all()
 
 
-def test_the_best_pass_on_the_held_out_rows_is_kept(regression_data):
+def test_the_pass_with_the_best_held_out_score_is_kept(regression_data):
     X, y = regression_data
     model = regressor(early_stopping=True, max_iter=60, n_iter_no_change=2).fit(X, y)
     scores = model.validation_scores_
@@ -239,7 +240,7 @@ def test_the_best_pass_on_the_held_out_rows_is_kept(regression_data):
     _, ((*held_out,),) = assign_folds(numpy_rng(model.seed_, Stream.FOLDS), len(X), 10, 1)
     found = model.predict_dist(X[held_out]).log_pdf(y[held_out]) + np.log(model.y_scaler_.scale_)
     assert found.mean() == pytest.approx(scores.max(), rel=1e-4)
-    # The same passes by themselves lead to the same state.
+    # Training for that many passes leads to the same state.
     few = regressor(early_stopping=True, max_iter=int(scores.argmax()) + 1).fit(X, y)
     np.testing.assert_array_equal(few.predict(X), model.predict(X))
 
@@ -269,7 +270,7 @@ def test_divergence_is_an_error_and_leaves_nothing_half_fitted(regression_data, 
 
 
 @pytest.mark.parametrize("target", [np.zeros(30), np.full(30, 1e9), np.r_[np.zeros(29), 1e6]])
-def test_odd_targets_have_finite_answers(rng, target):
+def test_unusual_targets_have_finite_predictions(rng, target):
     X = rng.normal(size=(30, 2)) * [1, 0]
     model = regressor().fit(X, target)
     mean, std = model.predict(np.array([[0.0, 0], [1e9, 1e9]]), return_std=True)
@@ -282,7 +283,7 @@ def test_odd_targets_have_finite_answers(rng, target):
 # Predictions
 
 
-def test_a_prediction_is_one_normal_with_its_parts(regression_data):
+def test_a_prediction_is_one_normal_distribution(regression_data):
     X, y = regression_data
     model = regressor().fit(X, y)
     mean, std = model.predict(X, return_std=True)
@@ -298,23 +299,37 @@ def test_a_prediction_is_one_normal_with_its_parts(regression_data):
     np.testing.assert_allclose(interval, np.transpose(stats.norm(mean, std).interval(0.5)))
 
 
-def test_components_with_uncertain_means_have_the_variance_of_their_mixture(rng):
+@pytest.mark.parametrize("std_factor", [[1.0, 1.0], [2.0, 0.5]])
+def test_components_with_uncertain_means_have_the_variance_of_their_mixture(rng, std_factor):
     means, stds, mean_stds = torch.from_numpy(rng.uniform(1, 2, size=(3, 4, 5, 2)))
     parts = (means, stds, mean_stds)
-    _, epistemic, aleatoric = _moments(parts, ddof=0)
-    assert (epistemic > means.var(dim=0, correction=0)).all()
-    mixture_means, mixture_stds, noise = _mixture_parameters(
-        parts, None, ddof=0, std_factors=np.ones(1)
+    y_scaler = StandardScaler().fit([[-1.0, -1.0], [1.0, 1.0]])  # of scale 1
+    predictor = Predictor(
+        module=lambda x: parts,
+        n_components=4,
+        width=1,
+        device="cpu",
+        x_scaler=y_scaler,
+        y_scaler=y_scaler,
+        ddof=0,
+        std_factor=np.array(std_factor),
     )
-    total = mixture_means.var(dim=1, correction=0) + mixture_stds.square().mean(dim=1)
-    torch.testing.assert_close(total, epistemic + aleatoric)
-    torch.testing.assert_close(noise.square(), aleatoric)
+    x = torch.zeros(5, 2)
+    epistemic, aleatoric = compute_moments(predictor, x, ("epistemic", "aleatoric"))
+    factor = torch.tensor(std_factor)
+    assert (epistemic > factor * means.std(dim=0, correction=0)).all()
+    mixture_means, mixture_stds, noise = spread_components(predictor, parts, x)
+    total = mixture_means.var(dim=0, correction=0) + mixture_stds.square().mean(dim=0)
+    torch.testing.assert_close(total, epistemic.square() + aleatoric.square())
+    torch.testing.assert_close(noise, aleatoric)
+    expected = factor**2 * (means.var(dim=0, correction=0) + mean_stds.square().mean(dim=0))
+    torch.testing.assert_close(epistemic.square(), expected)
 
 
 def test_components_are_differentiable(regression_data):
     model = regressor(hidden_layer_sizes=(8, 8)).fit(*regression_data)
     x = torch.randn(3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    assert torch.autograd.gradcheck(model._components, x.requires_grad_())
+    assert torch.autograd.gradcheck(model._predictor().module, x.requires_grad_())
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

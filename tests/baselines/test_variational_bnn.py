@@ -1,6 +1,4 @@
-"""Bayes by Backprop against its paper, by a second route."""
-
-from functools import partial
+"""Bayes by Backprop against its paper, computed in a second way."""
 
 import numpy as np
 import pytest
@@ -8,12 +6,9 @@ import torch
 from sklearn.linear_model import BayesianRidge
 from torch.distributions import Normal, kl_divergence
 
-from sk_deltauq._host import Stream, torch_generators
-from sk_deltauq._skorch.variational import NoisyBatches, VariationalNet
-from sk_deltauq._methods.variational import BayesianMLP, draw_weight_noise
+from sk_deltauq._methods.variational import BayesianMLP
 from sk_deltauq._validation import scale_to_tensor
 from sk_deltauq.baselines import VariationalBNNClassifier, VariationalBNNRegressor
-from tests._helpers import assert_stacked_is_alone, embed
 
 TINY = {
     "hidden_layer_sizes": (16, 12),
@@ -40,7 +35,7 @@ def raw_outputs(model, X):
         for draw in draws:
             h, noise = scale_to_tensor(X, model.x_scaler_), draw
             for layer in module.layers:
-                h = torch.relu(h) if layer is not module.first else h
+                h = torch.relu(h) if layer is not module.core.first else h
                 eps, noise = noise.split([layer.n_weights, len(noise) - layer.n_weights])
                 std = layer.log_std[member].exp()
                 weights = layer.mean[member] + std * eps.view(std.shape)
@@ -76,13 +71,13 @@ def test_probabilities_are_the_mean_over_draws(classification_data):
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-5)
 
 
-def test_draws_stay_while_training_goes_on(regression_data):
+def test_draws_stay_while_training_continues(regression_data):
     X, y = regression_data
     model = regressor(warm_start=True).fit(X, y)
     draws = model.net_.module_.draws
     assert draws.shape == (1, 6, model.net_.module_.n_weights)
-    for go_on in (model.fit, model.partial_fit):
-        assert go_on(X, y).net_.module_.draws.equal(draws)
+    for method in (model.fit, model.partial_fit):
+        assert method(X, y).net_.module_.draws.equal(draws)
     more = regressor(n_draws=9).fit(X, y).net_.module_
     assert more.draws[:, :6].equal(draws)
     with pytest.raises(ValueError, match="another prior_std"):
@@ -94,7 +89,7 @@ def test_draws_stay_while_training_goes_on(regression_data):
 
 @pytest.mark.filterwarnings("ignore:.*reached max_iter")
 @pytest.mark.parametrize("n_outputs", [1, 2])
-def test_the_loss_is_the_evidence_lower_bound_of_a_row(regression_data, n_outputs):
+def test_the_loss_is_the_evidence_lower_bound_per_row(regression_data, n_outputs):
     X, y = regression_data
     y = y if n_outputs == 1 else np.column_stack([y, y**2])
     losses = {}
@@ -105,7 +100,7 @@ def test_the_loss_is_the_evidence_lower_bound_of_a_row(regression_data, n_output
             n_members=2,
             batch_size=len(X),
             max_iter=1,
-            learning_rate_init=1e-12,  # the weights that the loss was taken at
+            learning_rate_init=1e-12,  # the weights stay as they were for the loss
         )
         model.fit(X, y)
         losses[kl_weight] = model.loss_curve_[0]
@@ -121,14 +116,14 @@ def test_the_loss_is_the_evidence_lower_bound_of_a_row(regression_data, n_output
 def test_rows_of_earlier_calls_count_in_the_weight_of_the_prior(regression_data):
     X, y = regression_data
     model = regressor().partial_fit(X, y).partial_fit(X[:10], y[:10])
-    assert model.net_.n_rows_ == len(X) + 10
+    assert model.net_.module_.n_rows == len(X) + 10
     held_out = regressor(early_stopping=True, validation_fraction=0.25).fit(X, y)
-    assert held_out.net_.n_rows_ == len(X) - len(X) // 4
+    assert held_out.net_.module_.n_rows == len(X) - len(X) // 4
     model = regressor(warm_start=True).fit(X, y).fit(X, y)
-    assert model.net_.n_rows_ == len(X)
+    assert model.net_.module_.n_rows == len(X)
 
 
-def test_each_sample_is_trained_on_with_noise_of_its_own(regression_data):
+def test_each_training_sample_has_its_own_noise(regression_data):
     X, y = regression_data
     seen, forward = [], BayesianMLP.forward
 
@@ -142,33 +137,6 @@ def test_each_sample_is_trained_on_with_noise_of_its_own(regression_data):
     assert [noise.shape for noise in seen] == [(2, 16 + 12 + 2, 15)] * 16
     noise = torch.cat(seen, dim=2)
     assert len(noise.unique()) > 0.99 * noise.numel()
-
-
-@pytest.mark.parametrize("hold_out", [False, True])
-def test_stacked_members_are_the_members_trained_one_by_one(hold_out):
-    def make_module(n_outputs, generators, members):
-        settings = {"hidden_layer_sizes": (8, 8), "activation": "tanh"}
-        module = BayesianMLP(
-            embed("periodic", 2, generators),
-            n_outputs,
-            prior_std=1.0,
-            generators=generators,
-            **settings,
-        )
-        module.kl_weight = 0.5
-        draws = torch_generators(7, Stream.DRAWS, members)
-        module.set_draws(draw_weight_noise(4, module.n_weights, draws))
-        return module
-
-    assert_stacked_is_alone(
-        make_module,
-        kind="regressor",
-        hold_out=hold_out,
-        alpha=0.0,
-        learning_rate_init=0.02,
-        net_class=VariationalNet,
-        batches=partial(NoisyBatches, n_units=17),
-    )
 
 
 # What it learns
@@ -198,7 +166,7 @@ def bayesian_linear_model(**params):
 
 @pytest.mark.filterwarnings("ignore:.*reached max_iter")
 def test_the_posterior_of_a_linear_model_is_the_exact_one():
-    # Standardised features that are all but uncorrelated: there the posterior does factorise.
+    # The features are nearly uncorrelated, so the exact posterior nearly factorises.
     X, y = linear_data(64)
     model = bayesian_linear_model().fit(X, y)
     exact = BayesianRidge().fit(X, y)
@@ -213,7 +181,7 @@ def test_the_posterior_of_a_linear_model_is_the_exact_one():
 
 
 @pytest.mark.filterwarnings("ignore:.*reached max_iter")
-def test_epistemic_uncertainty_falls_with_rows_and_grows_away_from_them():
+def test_epistemic_uncertainty_falls_with_more_rows_and_grows_in_extrapolation():
     found = {}
     for n in (32, 512):
         model = bayesian_linear_model(max_iter=250 if n == 32 else 60).fit(*linear_data(n))
@@ -235,7 +203,7 @@ def test_tempering_narrows_the_posterior(regression_data):
     assert spread[0] < 0.7 * spread[1]
 
 
-def test_a_narrow_prior_pulls_the_weights_in(classification_data):
+def test_a_narrow_prior_keeps_the_weights_small(classification_data):
     X, y = classification_data
     norms = [
         classifier(prior_std=prior_std, kl_weight=1.0, max_iter=30, learning_rate_init=0.03)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks_uci.engine.execute import run_task
-from benchmarks_uci.engine.task import Task, task_of
+from benchmarks_uci.engine.study import Task, task_of
 
 
 def a_record(task: Task, **changes) -> dict:

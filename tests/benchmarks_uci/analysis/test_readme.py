@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks_uci.analysis import readme
 from benchmarks_uci.commands.report import README, RESULTS
-from benchmarks_uci.engine.compact import ResultsError, write_compact
+from benchmarks_uci.engine.records import ResultsError, write_compact
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci.analysis._helpers import failed, record, records
 

@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks_uci.analysis.summary import summarise
+from benchmarks_uci.analysis.frame import summarise
 from benchmarks_uci.analysis.tables import (
     Table,
     escape,

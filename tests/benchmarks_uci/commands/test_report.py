@@ -7,8 +7,7 @@ from click.testing import CliRunner
 from benchmarks_uci.analysis.page import write_page
 from benchmarks_uci.commands import report as command
 from benchmarks_uci.commands.report import report
-from benchmarks_uci.engine.compact import write_compact
-from benchmarks_uci.engine.records import read
+from benchmarks_uci.engine.records import read, write_compact
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci.analysis._helpers import record, records, write_folder
 

@@ -14,7 +14,7 @@ from benchmarks_uci.commands.run import _with_progress
 from benchmarks_uci.engine import runner
 from benchmarks_uci.engine.records import read
 from benchmarks_uci.engine.store import Store
-from benchmarks_uci.engine.task import Task
+from benchmarks_uci.engine.study import Task
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci import _runs
 from tests.benchmarks_uci._runs import without_seconds

@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from benchmarks_uci.speed import importing, measure, memory, peers, results, searching
+from benchmarks_uci.speed import measure, memory, peers, results, training
 
 
 def test_rows_are_printed_and_written(invoke, monkeypatch, tmp_path):
     # The real ones start new interpreters or take seconds.
     monkeypatch.setattr(memory, "peak_in_new_process", lambda name, **settings: 1_000_000)
-    monkeypatch.setattr(importing, "import_seconds", lambda statement: 0.5)
-    monkeypatch.setattr(searching, "search", lambda X, y, n_jobs: None)
+    monkeypatch.setattr(memory, "import_seconds", lambda statement: 0.5)
+    monkeypatch.setattr(training, "search", lambda X, y, n_jobs: None)
     monkeypatch.setattr(peers, "PEERS", {})
     out = tmp_path / "speed.json"
     result = invoke("speed", "--quick", "--out", str(out))
@@ -29,7 +29,7 @@ def test_rows_are_printed_and_written(invoke, monkeypatch, tmp_path):
 
 
 def test_progress_names_the_measurement(invoke, monkeypatch):
-    monkeypatch.setattr(measure, "run", lambda name, **settings: [])
+    monkeypatch.setattr(measure, "run", lambda name, *settings: [])
     assert "measuring: import" in invoke("speed", "--only", "import").stderr
 
 
@@ -51,7 +51,7 @@ def test_a_part_is_measured_again_and_the_rest_is_kept(invoke, monkeypatch, tmp_
 
     def measured(value, *options):
         result = [results.Result("what", "against", value, "s")]
-        monkeypatch.setattr(measure, "run", lambda name, **settings: result)
+        monkeypatch.setattr(measure, "run", lambda name, *settings: result)
         return invoke("speed", "--out", str(out), *options)
 
     measured(1.0, "--only", "training,import")

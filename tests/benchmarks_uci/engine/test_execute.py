@@ -7,8 +7,7 @@ import pytest
 
 import sk_deltauq
 from benchmarks_uci.engine import execute
-from benchmarks_uci.engine.study import Method
-from benchmarks_uci.engine.task import Task
+from benchmarks_uci.engine.study import Method, Task
 from benchmarks_uci.regression import scores
 from benchmarks_uci.regression.external import MarginalGaussian
 from benchmarks_uci.regression.methods import METHODS

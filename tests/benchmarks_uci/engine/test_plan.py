@@ -6,7 +6,7 @@ import pytest
 from benchmarks_uci.engine.execute import run_task
 from benchmarks_uci.engine.plan import explain_exclusion, find_finished, plan
 from benchmarks_uci.engine.store import Store, StoreError
-from benchmarks_uci.engine.task import Task
+from benchmarks_uci.engine.study import Task
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci._helpers import toy_dataset
 

@@ -16,7 +16,7 @@ from benchmarks_uci.engine.execute import run_task
 from benchmarks_uci.engine.plan import find_finished, plan
 from benchmarks_uci.engine.records import read
 from benchmarks_uci.engine.store import Store
-from benchmarks_uci.engine.task import task_of
+from benchmarks_uci.engine.study import task_of
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci import _runs
 from tests.benchmarks_uci._helpers import toy_dataset

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks_uci.engine.compact import ResultsError
-from benchmarks_uci.engine.records import read
+from benchmarks_uci.engine.records import ResultsError, read
 from benchmarks_uci.engine.store import Store, StoreError
-from benchmarks_uci.engine.task import Task
+from benchmarks_uci.engine.study import Task
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci._runs import a_record
 

@@ -4,8 +4,7 @@ import pickle
 import numpy as np
 import pytest
 
-from benchmarks_uci.engine.study import Split
-from benchmarks_uci.engine.task import Task
+from benchmarks_uci.engine.study import Split, Task
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci._helpers import toy_dataset
 

@@ -116,7 +116,7 @@ def test_gaussian_process_finds_the_noise_and_what_matters(regression_data):
     assert np.sqrt(np.mean((mean - truth) ** 2)) < 10
     # The noise has a standard deviation of 10, which a new observation has too.
     assert 7 < std.min() < 13
-    scales = model.gp_.kernel_.k1.k2.length_scale
+    scales = model.model_[-1].kernel_.k1.k2.length_scale
     assert scales[0] == min(scales)
 
 

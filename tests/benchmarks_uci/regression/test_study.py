@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks_uci.engine.compact import read_compact
+from benchmarks_uci.engine.records import read_compact
 from benchmarks_uci.engine.settings import settings, settings_id
-from benchmarks_uci.engine.task import task_of
+from benchmarks_uci.engine.study import task_of
 from benchmarks_uci.regression.study import STUDY
 
 RESULTS = Path(__file__).parents[3] / "benchmarks_uci" / "results"

@@ -1,4 +1,5 @@
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ def test_curves_survive_json():
     for curve in found:
         assert len(curve.values) == len(curve.fit) == len(curve.predict) == 2
         assert min(curve.fit + curve.predict) > 0
-    written = json.loads(json.dumps(curves.as_json(found)))
+    written = json.loads(json.dumps([asdict(curve) for curve in found]))
     assert [curves.Curve(**entry) for entry in written] == found
 
 

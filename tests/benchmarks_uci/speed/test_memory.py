@@ -55,3 +55,15 @@ def test_measurement_compares_the_peaks(monkeypatch):
         *[(2, True), (pytest.approx(2), True)],
         *[(0, True), (0.05, True), (2, True)],
     ]
+
+
+def test_statement_runs_in_a_new_interpreter():
+    assert memory.import_seconds("time.sleep(0.2)") >= 0.2
+
+
+def test_import_time_is_the_difference(monkeypatch):
+    seconds = {"import sk_deltauq": 1.5, "import torch, sklearn, skorch": 1.4}
+    monkeypatch.setattr(memory, "import_seconds", seconds.get)
+    [result] = memory.measure_import(quick=True)
+    assert result.value == pytest.approx(0.1)
+    assert result.met

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -65,3 +66,45 @@ def test_batch_size_equals_auto():
         model = training.DeltaUQRegressor(5, max_iter=1, random_state=0)
         model.partial_fit(*training.random_rows(n_rows, n_features))
         assert model.net_.batch_size == batch_size
+
+
+ARGUMENTS = *training.random_rows(100, 4), 32, 3
+
+
+@pytest.fixture(scope="module")
+def stacked():
+    return training.fit_ensemble(*ARGUMENTS)
+
+
+def test_both_fits_have_the_same_networks_and_steps(stacked):
+    alone = training.fit_separately(*ARGUMENTS)
+    assert stacked.n_components_ == len(alone) == 5
+    for model in [stacked, *alone]:
+        assert model.n_iter_ == 3
+        assert {int(s["step"]) for s in model.net_.optimizer_.state.values()} == {12}
+
+
+def test_separate_networks_differ(stacked):
+    means = [m.predict(ARGUMENTS[0]) for m in training.fit_separately(*ARGUMENTS)]
+    assert len({tuple(np.round(mean, 6)) for mean in means}) == 5
+
+
+def test_every_size_has_a_goal_for_its_members():
+    assert set(training.MEMBER_GOALS) == {size.n_rows for size in training.SIZES}
+
+
+def test_search_scores_every_setting(monkeypatch):
+    monkeypatch.setattr(training, "GRID", {"hidden_layer_sizes": [(2,), (3,)]})
+    found = training.search(*training.random_rows(30, 3), n_jobs=1)
+    scores = found.cv_results_["mean_test_score"]
+    assert len(scores) == 2
+    assert np.isfinite(scores).all()
+
+
+def test_search_compares_the_jobs(monkeypatch):
+    jobs = []
+    monkeypatch.setattr(training, "search", lambda X, y, n_jobs: jobs.append(n_jobs))
+    [result] = training.measure_search(quick=True)
+    assert jobs == [1, 2]
+    assert list(result.parts) == ["two jobs", "one job"]
+    assert result.value == result.parts["one job"] / result.parts["two jobs"]
