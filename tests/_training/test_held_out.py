@@ -4,6 +4,7 @@ import torch
 from skorch.history import History as SkorchHistory
 
 from sk_deltauq._networks.heads import GaussianHead
+from sk_deltauq._training import held_out as module
 from sk_deltauq._training.held_out import (
     HeldOutMonitor,
     HoldOut,
@@ -243,6 +244,25 @@ def test_the_score_is_the_weighted_mean_over_the_rows_of_the_member():
             total -= float(rows.weights[i]) * (float(rows.y[i]) - mean) ** 2
             norm += float(rows.weights[i])
         assert scores[member] == pytest.approx(total / norm, rel=1e-5)
+
+
+@pytest.mark.parametrize("samples_per_chunk", [1, 4])
+def test_many_rows_are_asked_about_in_chunks(samples_per_chunk, monkeypatch):
+    rows = different_rows(2)
+    head = GaussianHead(1, noise="heteroscedastic", nll_beta=0, n_members=2)
+    hold_out, net = HoldOut(rows), TableNet(head, n_members=2, n_components=3)
+    sizes = []
+
+    def function(member, raw, y):
+        sizes.append(y.shape[-1])
+        return raw[:, 0].sum(dim=(0, 1)) + y[0] + member
+
+    score, (values, _) = hold_out.score(net), hold_out.ask_all_members(net, function)
+    assert sizes == [6, 6]
+    monkeypatch.setattr(module, "_CHUNK_ELEMENTS", samples_per_chunk * 2 * 3 * net.width)
+    np.testing.assert_allclose(hold_out.score(net), score, rtol=1e-6)
+    torch.testing.assert_close(hold_out.ask_all_members(net, function)[0], values)
+    assert set(sizes[2:]) == {1: {1}, 4: {4, 2}}[samples_per_chunk]
 
 
 def test_the_rows_of_dropped_members_are_not_asked_about():
