@@ -4,8 +4,8 @@
     python tools/shared_docs.py --fix
 
 `--check` lists each text that differs from its reference. `--fix` replaces it by the reference.
-The reference is the first estimator that documents the name, in the order of `rank`. A type line
-may differ in its default.
+The reference is the first estimator that documents the name, in the order of `rank`. A baseline
+has only the first sentence of a text of Delta-UQ. A type line may differ in its default.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import textwrap
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "sk_deltauq"
@@ -40,6 +41,7 @@ KIND = re.compile(r"(?=Regressor$|Classifier$)")
 ENTRY = re.compile(r"^    ([a-z]\w*) : (.*)\n((?: {8}.*\n)+)", re.MULTILINE)
 WORK = re.compile(r"^    \.\. \[(\d)\] (.+)", re.MULTILINE)
 DEFAULT = re.compile(r"default=.*")
+SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z0-9`\"])")
 
 
 def rank(name: str) -> tuple:
@@ -89,6 +91,12 @@ def renumber_citations(text: str, source: str, target: str) -> str:
     return re.sub(r"\[(\d)\]_", lambda found: f"[{numbers[works[found[1]]]}]_", text)
 
 
+def shorten_text(text: str) -> str:
+    """First sentence of a text, wrapped like the sources."""
+    sentence = SENTENCE_END.split(text.strip(), maxsplit=1)[0]
+    return textwrap.indent(textwrap.fill(" ".join(sentence.split()), 91), " " * 8) + "\n"
+
+
 def mend_docstring(estimator: str, docstrings: dict[str, str]) -> tuple[str, list[str]]:
     """Docstring with the reference texts, and a message for each difference."""
     messages, own = [], docstrings[estimator]
@@ -99,6 +107,8 @@ def mend_docstring(estimator: str, docstrings: dict[str, str]) -> tuple[str, lis
         type_line, text = read_entries(docstrings[reference])[name]
         if default := DEFAULT.search(found[2]):
             type_line = DEFAULT.sub(lambda _: default[0], type_line)
+        if "DeltaUQ" in reference and "DeltaUQ" not in estimator:
+            text = shorten_text(text)
         text = renumber_citations(text, docstrings[reference], own)
         mended = f"    {name} : {type_line}\n{text}"
         if mended != found[0]:

@@ -22,6 +22,7 @@ class MCDropoutRegressor(NetworkRegressor):
     part, the mean noise variance is the aleatoric part.
 
     Features and targets are standardised internally. Predictions have the units and shape of `y`.
+    `DeltaUQRegressor` describes the shared parameters in full.
 
     Parameters
     ----------
@@ -42,34 +43,23 @@ class MCDropoutRegressor(NetworkRegressor):
         Number of networks, trained as one stacked module. With early stopping, each holds out a
         different fold (cross-fitting). Predictions average over all pairs of network and mask.
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
-        Noise variance: one per row, one per output, or none. None fits the squared error and
-        predicts only epistemic uncertainty, as for a deterministic simulator.
+        Noise variance: one per row, one per output, or none.
     nll_beta : float, default=0.5
-        Exponent of the beta-NLL loss [2]_: each row's loss is weighted by its predicted
-        variance to this power, between 0 (plain likelihood) and 1 (the mean is fitted as by the
-        squared error). Ignored with `noise=None`.
+        Exponent of the beta-NLL loss, from 0 (plain likelihood) to 1 (squared error of the mean).
     calibrate : bool, default=True
-        Whether to rescale the standard deviations to match the errors on held-out rows, by one
-        factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows. Ignored
-        without early stopping or with `noise=None`.
+        Whether to rescale the standard deviations to match the errors on held-out rows.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for every second
-        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
-        rows per feature, else None.
+        Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
-        Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
-        root of the number of rows, between 32 and 1024.
+        Maximum number of rows in a mini-batch.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
-        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant. `fit`
-        counts epochs from 0; `partial_fit` continues the count.
+        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant.
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -77,25 +67,17 @@ class MCDropoutRegressor(NetworkRegressor):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
-        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
-        until the loss stops falling, and the standard deviations are less reliable.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
-        Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
-        1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
+        Largest fraction of the rows that each member holds out, in (0, 0.5].
     warm_start : bool, default=False
-        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
-        ignores `random_state`. With early stopping, the held-out score never gets worse.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as
-        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
-        are not supported. Names that have their own constructor parameter raise an error.
+        Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
-        Seed for all random choices in `fit`. An int makes results reproducible.
+        Seed for all random choices in `fit`.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
@@ -112,10 +94,9 @@ class MCDropoutRegressor(NetworkRegressor):
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members and, with `dropout="auto"`, over rates.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log density of the held-out (standardised) targets after each epoch, or minus the mean
-        squared error with `noise=None`. None without early stopping.
+        Score of the held-out rows after each epoch; None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member. None without early stopping.
+        Best held-out score of each member; None without early stopping.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
@@ -146,10 +127,6 @@ class MCDropoutRegressor(NetworkRegressor):
     ----------
     .. [1] Gal, Ghahramani, "Dropout as a Bayesian Approximation: Representing Model Uncertainty in
        Deep Learning", ICML 2016.
-    .. [2] Seitzer et al., "On the Pitfalls of Heteroscedastic Uncertainty Estimation with
-       Probabilistic Neural Networks", ICLR 2022.
-    .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
-       NeurIPS 2022.
 
     Examples
     --------
@@ -208,7 +185,7 @@ class MCDropoutClassifier(NetworkClassifier):
     posterior of the network. The prediction is the mean of the probabilities over `n_masks` passes
     (as in eq. 6 of [1]_).
 
-    Features are standardised internally.
+    Features are standardised internally. `DeltaUQClassifier` describes the shared parameters in full.
 
     Parameters
     ----------
@@ -231,23 +208,17 @@ class MCDropoutClassifier(NetworkClassifier):
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for every second
-        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
-        rows per feature, else None.
+        Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
-        Maximum number of rows in a mini-batch. "auto" is the power of two nearest to the square
-        root of the number of rows, between 32 and 1024.
+        Maximum number of rows in a mini-batch.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
-        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant. `fit`
-        counts epochs from 0; `partial_fit` continues the count.
+        Schedule of the step size: `learning_rate_init / sqrt(1 + epoch / 50)`, or constant.
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -255,25 +226,17 @@ class MCDropoutClassifier(NetworkClassifier):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
-        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
-        until the loss stops falling, and the standard deviations are less reliable.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
-        Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
-        1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
+        Largest fraction of the rows that each member holds out, in (0, 0.5].
     warm_start : bool, default=False
-        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
-        ignores `random_state`. With early stopping, the held-out score never gets worse.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as
-        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
-        `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
-        are not supported. Names that have their own constructor parameter raise an error.
+        Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
-        Seed for all random choices in `fit`. An int makes results reproducible.
+        Seed for all random choices in `fit`.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
@@ -290,9 +253,9 @@ class MCDropoutClassifier(NetworkClassifier):
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members and, with `dropout="auto"`, over rates.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log-likelihood of the held-out rows after each epoch. None without early stopping.
+        Mean log-likelihood of the held-out rows after each epoch.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member. None without early stopping.
+        Best held-out score of each member; None without early stopping.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet
@@ -312,8 +275,6 @@ class MCDropoutClassifier(NetworkClassifier):
     ----------
     .. [1] Gal, Ghahramani, "Dropout as a Bayesian Approximation: Representing Model Uncertainty in
        Deep Learning", ICML 2016.
-    .. [2] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
-       NeurIPS 2022.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class PBPRegressor(BaseRegressor):
     rows.
 
     Features and targets are standardised internally. Predictions have the units of `y`. Only one
-    output is supported.
+    output is supported. `DeltaUQRegressor` describes the shared parameters in full.
 
     Parameters
     ----------
@@ -61,10 +61,9 @@ class PBPRegressor(BaseRegressor):
         Largest fraction of the rows that is held out, in (0, 0.5]. Rows are split into equal
         folds, so the fraction is rounded down to 1/k: 0.3 becomes 1/4.
     warm_start : bool, default=False
-        Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
-        ignores `random_state`. With early stopping, the held-out score never gets worse.
+        Whether `fit` continues from the weights, scaling and class labels of the last fit.
     random_state : int, RandomState instance or None, default=None
-        Seed for all random choices in `fit`. An int makes results reproducible.
+        Seed for all random choices in `fit`.
     verbose : bool or int, default=False
         Whether to show a progress bar.
 
