@@ -55,7 +55,7 @@ def list_protocols() -> str:
 
 
 def list_methods() -> str:
-    """One item per method: what it is, and how its settings were chosen."""
+    """One item per method: its description, and how its settings were chosen."""
     entries = []
     for method in METHODS.values():
         text = f"{method.title[0].upper()}{method.title[1:]}. {method.description}"
@@ -89,7 +89,7 @@ def list_settings(preset: str) -> str:
 
 
 def list_speed(name: str) -> str:
-    """One row per measurement, and what they were measured on."""
+    """One row per measurement, and the machine of the measurement."""
     written = json.loads((RESULTS / f"speed-{name}.json").read_text(encoding="utf-8"))
     rows = [
         [escape(cell) for cell in Result.from_json(entry).cells()]

@@ -58,8 +58,8 @@ class DeltaUQClassifier(NetworkClassifier):
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights. The average is scored for
-        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights. Early stopping and
+        prediction use the average. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4

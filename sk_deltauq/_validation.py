@@ -35,42 +35,22 @@ _NOT_NUMBERS = (
 
 @dataclass(frozen=True)
 class FitData:
-    """Checked training rows; rows of weight zero are dropped.
+    """Checked training rows; rows of weight zero are dropped. Tensors are float32."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Rows in the units of the user.
-    x, y, weights : torch.Tensor
-        Float32: scaled rows `(row, feature)`, encoded targets `(row, target)`, weights `(row,)`.
-    labels : ndarray of shape (n_samples,) or None
-        Class numbers, for a classifier.
-    """
-
-    X: np.ndarray
-    x: torch.Tensor
-    y: torch.Tensor
-    weights: torch.Tensor
-    labels: np.ndarray | None
+    X: np.ndarray  # (row, feature), in the units of the user
+    x: torch.Tensor  # (row, feature), scaled
+    y: torch.Tensor  # (row, target), encoded
+    weights: torch.Tensor  # (row,)
+    labels: np.ndarray | None  # (row,), class numbers, for a classifier
 
 
 @dataclass(frozen=True)
 class FitPlan:
-    """The kind of fit.
+    """The kind of fit."""
 
-    Attributes
-    ----------
-    resume : bool
-        Continue from the fitted net, its scales and its classes.
-    partial : bool
-        `partial_fit`: one epoch, and more rows may come.
-    classes : array-like or None
-        All classes that will ever come, if the caller names them.
-    """
-
-    resume: bool
-    partial: bool = False
-    classes: Any = None
+    resume: bool  # continue from the fitted net, its scales and its classes
+    partial: bool = False  # `partial_fit`: one epoch, and more rows may come
+    classes: Any = None  # all classes that will ever come, if the caller names them
 
 
 def _find_columns_without_numbers(X) -> list:

@@ -4,8 +4,9 @@
     python tools/shared_docs.py --fix
 
 `--check` lists each text that differs from its reference. `--fix` replaces it by the reference.
-The reference is the first estimator that documents the name, in the order of `rank`. A baseline
-has only the first sentence of a text of Delta-UQ. A type line may differ in its default.
+The reference is the first estimator that documents the name, in the order of `rank`.
+`DeltaUQClassifier` has the whole text of its reference, a baseline has the first sentence. A type
+line may differ in its default.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def mend_docstring(estimator: str, docstrings: dict[str, str]) -> tuple[str, lis
         type_line, text = read_entries(docstrings[reference])[name]
         if default := DEFAULT.search(found[2]):
             type_line = DEFAULT.sub(lambda _: default[0], type_line)
-        if "DeltaUQ" in reference and "DeltaUQ" not in estimator:
+        if reference != estimator and not estimator.startswith("DeltaUQ"):
             text = shorten_text(text)
         text = renumber_citations(text, docstrings[reference], own)
         mended = f"    {name} : {type_line}\n{text}"

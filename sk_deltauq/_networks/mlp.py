@@ -48,7 +48,7 @@ def draw_uniform(shape, bound: float, generators) -> torch.Tensor:
 class StackedLinear(nn.Module):
     """One linear layer per member: `(member, in, sample)` to `(member, out, sample)`.
 
-    The initial weights are those of `torch.nn.Linear`, U(-1/sqrt(in), 1/sqrt(in)).
+    The initial distribution is the one of `torch.nn.Linear`, U(-1/sqrt(in), 1/sqrt(in)).
     """
 
     def __init__(self, in_features: int, out_features: int, generators):
@@ -129,15 +129,9 @@ class Identity(Embedding):
 class FourierFeatures(Embedding):
     """`[x, sin(w x), cos(w x)]` with angular frequencies `w`.
 
-    The raw feature stays, so that a trend need not be built from sinusoidal features.
-
-    Parameters
-    ----------
-    n_features : int
-    frequencies : torch.Tensor
-        Fixed `(frequency, 1)`, or a parameter `(member, feature, frequency, 1)` that is learnt.
-    amplitude : nn.Parameter, optional
-        Factor of the sinusoidal features of each member, `(member, 1, 1)`.
+    The raw feature stays, so that a trend need not be built from sinusoidal features. Frequencies
+    are fixed, `(frequency, 1)`, or a parameter `(member, feature, frequency, 1)` that is learnt.
+    `amplitude` is a factor of the sinusoidal features of each member, `(member, 1, 1)`.
     """
 
     def __init__(self, n_features: int, frequencies: torch.Tensor, amplitude=None):
@@ -203,51 +197,27 @@ EMBEDDINGS: dict[str | None, Callable[..., Embedding]] = {
 
 @dataclass(frozen=True)
 class NetworkSpec:
-    """What a method needs to know to make its networks.
-
-    Attributes
-    ----------
-    n_features, n_outputs : int
-        Number of features, and of network outputs, which are the parameters of the head.
-    hidden_layer_sizes : tuple of int
-    activation : str
-        A key of `ACTIVATIONS`.
-    embedding : str or None
-        A key of `EMBEDDINGS`.
-    members : sequence of int
-        The member of each network of the stack.
-    generators : list of torch.Generator
-        One per network; they draw the initial weights.
-    """
+    """What a method needs to know to make its networks."""
 
     n_features: int
-    n_outputs: int
+    n_outputs: int  # of the network: the parameters of the head
     hidden_layer_sizes: tuple[int, ...]
-    activation: str
-    embedding: str | None
-    members: Sequence[int]
-    generators: list[torch.Generator]
+    activation: str  # a key of `ACTIVATIONS`
+    embedding: str | None  # a key of `EMBEDDINGS`
+    members: Sequence[int]  # the member of each network of the stack
+    generators: list[torch.Generator]  # one per network; they draw the initial weights
 
     def make_embedding(self) -> Embedding:
-        """Make the embedding; its weights are drawn before those of the layers."""
+        """Make the embedding; its weights are drawn before the weights of the layers."""
         return EMBEDDINGS[self.embedding](self.n_features, self.generators, self.members)
 
 
 class Core(nn.Module, ABC):
-    """The layers of M networks as one module: an `MLP`, or copies of a user's module.
-
-    Attributes
-    ----------
-    embedding : Embedding
-    n_members : int
-        Number of networks in the stack.
-    width : int
-        Number of units of the widest layer: the memory per sample and component.
-    """
+    """The layers of M networks as one module: an `MLP`, or copies of a user's module."""
 
     embedding: Embedding
     n_members: int
-    width: int
+    width: int  # units of the widest layer: the memory per sample and component
 
     @abstractmethod
     def member_tensors(self, member: int) -> list[torch.Tensor]:
@@ -259,12 +229,7 @@ class Network(nn.Module, ABC):
 
     `forward` takes the inputs of a mini-batch. `components` takes rows alone and answers for all
     components, the functions that a method averages over: pairs of a member and an anchor, a
-    dropout mask, or a draw of the weights.
-
-    Parameters
-    ----------
-    core : Core
-        The layers with the weights.
+    dropout mask, or a draw of the weights. The core has the layers with the weights.
     """
 
     core: Core
@@ -297,16 +262,8 @@ class Network(nn.Module, ABC):
 class MLP(Core):
     """M multilayer perceptrons as one module.
 
-    Parameters
-    ----------
-    spec : NetworkSpec
-    first_layer, later_layer : callable
-        `layer(in_features, out_features, generators)` makes a stacked layer.
-
-    Attributes
-    ----------
-    widths : list of int
-        Number of units of each layer, outputs included.
+    `first_layer` and `later_layer` make a stacked layer of `(in_features, out_features,
+    generators)`. `widths` has the number of units of each layer, outputs included.
     """
 
     first: Any

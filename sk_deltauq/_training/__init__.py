@@ -1,1 +1,1 @@
-"""Training, whatever the method: rows, mini-batches, the skorch net, and when to stop."""
+"""Training, equal for all methods: rows, mini-batches, the skorch net, and when to stop."""

@@ -51,27 +51,14 @@ Calibration = Callable[[StackedNet, HoldOut | None], dict[str, Any]]
 
 @dataclass(frozen=True)
 class TrainedNet:
-    """What a fit leaves behind, and what the next one may continue.
-
-    Attributes
-    ----------
-    net : StackedNet
-    method : Method
-    kept : dict
-        What the method drew and keeps, by the name of the fitted attribute.
-    seed : int
-    n_calls : int
-        Number of calls of `fit` and `partial_fit` that trained this net.
-    fixed : dict
-        Values of the parameters that cannot change while training continues.
-    """
+    """What a fit leaves behind, and what the next one may continue."""
 
     net: StackedNet
     method: Method
-    kept: dict[str, Any]
+    kept: dict[str, Any]  # what the method drew, by the name of the fitted attribute
     seed: int
-    n_calls: int
-    fixed: dict[str, Any]
+    n_calls: int  # of `fit` and `partial_fit`
+    fixed: dict[str, Any]  # parameters that cannot change while training continues
 
     def predictor(self, x_scaler, y_scaler=None, std_factor=None) -> Predictor:
         """Return what prediction needs."""
@@ -93,24 +80,13 @@ class TrainedNet:
 
 @dataclass(frozen=True)
 class NetworkFit:
-    """A fit that is ready to run: all parameters are checked, and the net is there.
-
-    Attributes
-    ----------
-    settings : TrainingSettings
-    rows : TrainingRows
-    batches : iterable
-        The mini-batches of an epoch.
-    context : DrawContext
-    start : TrainedNet
-        The net with initial weights or the weights of the last fit, and what belongs to it.
-    """
+    """A fit that is ready to run: all parameters are checked, and the net is there."""
 
     settings: TrainingSettings
     rows: TrainingRows
     batches: Iterable
     context: DrawContext
-    start: TrainedNet
+    start: TrainedNet  # with initial weights, or the weights of the last fit
 
 
 def prepare_fit(
@@ -125,17 +101,8 @@ def prepare_fit(
 ) -> NetworkFit:
     """Assign the rows, and make the net to train. Every mistake in a parameter fails here.
 
-    Parameters
-    ----------
-    params : mapping
-        The parameters of the estimator.
-    name : str
-        Name of the estimator, for messages.
-    method, head, data, plan
-    embedding : str or None
-        The key of `EMBEDDINGS` that the parameter `embedding` stands for.
-    previous : TrainedNet or None
-        The fit to continue; it is not changed.
+    `params` and `name` are the parameters and the name of the estimator. `embedding` is a key of
+    `EMBEDDINGS`. `previous` is the fit to continue; it is not changed.
     """
     fixed, settings = (
         _read_fixed(params, method, previous, plan),

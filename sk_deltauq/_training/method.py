@@ -18,34 +18,18 @@ from sk_deltauq._validation import FitData
 
 @dataclass(frozen=True)
 class DrawContext:
-    """What a method may use to draw the values that it keeps.
+    """What a method may use to draw the values that it keeps."""
 
-    Attributes
-    ----------
-    data : FitData
-        All training rows of this call.
-    seed : int
-        Seed of the estimator.
-    call : int
-        Number of the `partial_fit` call; 0 in `fit`, so that `fit` on the same rows draws the
-        same values with and without `warm_start`.
-    settings : TrainingSettings
-    n_train, n_held_out : int
-        Number of rows that each member trains on, and holds out.
-    previous : dict or None
-        What the method kept in the fit that this one continues.
-    earlier : dict or None
-        The same if the earlier calls saw other rows, in `partial_fit`; else None.
-    """
-
-    data: FitData
+    data: FitData  # all training rows of this call
     seed: int
+    # Number of the `partial_fit` call; 0 in `fit`, so that `fit` on the same rows draws the same
+    # values with and without `warm_start`.
     call: int
     settings: TrainingSettings
-    n_train: int
+    n_train: int  # per member
     n_held_out: int
-    previous: dict[str, Any] | None
-    earlier: dict[str, Any] | None
+    previous: dict[str, Any] | None  # the values kept by the fit that this one continues
+    earlier: dict[str, Any] | None  # the same if earlier calls of `partial_fit` saw other rows
 
 
 class Method(ABC):

@@ -7,19 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to train.
-
-    Attributes
-    ----------
-    n_members : int
-        Each member has its own random numbers and, with early stopping, its own fold.
-    max_iter : int
-        Largest number of epochs.
-    partial : bool
-        Whether it is a call of `partial_fit`: one epoch, no hold-out, no warning.
-    name : str
-        Name of the estimator, for messages.
-    """
+    """How to train."""
 
     n_members: int
     max_iter: int
@@ -32,8 +20,8 @@ class TrainingSettings:
     n_iter_no_change: int
     early_stopping: bool | str
     validation_fraction: float
-    partial: bool
+    partial: bool  # a call of `partial_fit`: one epoch, no hold-out, no warning
     device: str
     net_params: dict
     verbose: bool
-    name: str
+    name: str  # of the estimator, for messages

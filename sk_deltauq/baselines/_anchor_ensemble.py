@@ -182,7 +182,8 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     Networks are not invariant to such shifts, so the trained members differ, and their spread is
     the epistemic uncertainty. The prediction is the mean of the members' probabilities.
 
-    Features are standardised internally. `DeltaUQClassifier` describes the shared parameters in full.
+    `DeltaUQClassifier` and the regressor of this method describe the parameters in full. Features
+    are standardised internally.
 
     Parameters
     ----------
@@ -191,9 +192,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks (components), trained as one stacked module. Each has its own anchor,
-        row order and, with early stopping, held-out fold (cross-fitting). With fewer rows than
-        members, some share an anchor.
+        Number of networks (components), trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
@@ -222,8 +221,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     module : callable, default=None
         Factory of a torch module that replaces the multilayer perceptron, called once per member
-        as `module(in_features, out_features)`. Its inputs are the (embedded) features.
-        `hidden_layer_sizes` and `activation` are then ignored, and `embedding="auto"` means None.
+        as `module(in_features, out_features)`.
     net_params : dict, default=None
         Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"

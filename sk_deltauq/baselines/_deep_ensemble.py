@@ -180,7 +180,8 @@ class DeepEnsembleClassifier(NetworkClassifier):
     Each network is trained by the cross-entropy. The prediction is the mean of their
     probabilities, `p(y | x) = mean_m p_m(y | x)` (section 2.4 of [1]_).
 
-    Features are standardised internally. `DeltaUQClassifier` describes the shared parameters in full.
+    `DeltaUQClassifier` and the regressor of this method describe the parameters in full. Features
+    are standardised internally.
 
     Parameters
     ----------
@@ -189,15 +190,12 @@ class DeepEnsembleClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks (components), trained as one stacked module. Each has its own initial
-        weights, row order and, with early stopping, held-out fold (cross-fitting).
+        Number of networks (components), trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     adversarial_epsilon : float, default=0.0
         Step of adversarial training, as a fraction of each feature's range over the training rows
-        (0.01 in the paper). Each sample is also trained on after a shift by this step in the
-        direction that raises the loss (fast gradient sign). This smooths the predictive
-        distribution around the training rows and doubles the training time. 0 turns it off.
+        (0.01 in the paper).
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
@@ -224,8 +222,7 @@ class DeepEnsembleClassifier(NetworkClassifier):
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     module : callable, default=None
         Factory of a torch module that replaces the multilayer perceptron, called once per member
-        as `module(in_features, out_features)`. Its inputs are the (embedded) features.
-        `hidden_layer_sizes` and `activation` are then ignored, and `embedding="auto"` means None.
+        as `module(in_features, out_features)`.
     net_params : dict, default=None
         Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"

@@ -185,7 +185,8 @@ class MCDropoutClassifier(NetworkClassifier):
     posterior of the network. The prediction is the mean of the probabilities over `n_masks` passes
     (as in eq. 6 of [1]_).
 
-    Features are standardised internally. `DeltaUQClassifier` describes the shared parameters in full.
+    `DeltaUQClassifier` and the regressor of this method describe the parameters in full. Features
+    are standardised internally.
 
     Parameters
     ----------
@@ -194,17 +195,11 @@ class MCDropoutClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     dropout : float or "auto", default=0.05
-        Probability of dropping a hidden unit, in [0, 1), the same in all hidden layers. Inputs are
-        not dropped. Kept units are scaled by `1 / (1 - dropout)`. A larger value gives a larger
-        epistemic uncertainty. "auto" selects 0.005, 0.01, 0.05 or 0.1 by the held-out score: `fit`
-        trains four times as many networks and requires early stopping. `warm_start` and
-        `partial_fit` keep the selected rate.
+        Probability of dropping a hidden unit, in [0, 1), the same in all hidden layers.
     n_masks : int, default=50
-        Number of dropout masks, drawn in `fit` and kept. Predictions average over all masks (the
-        stochastic forward passes of the paper).
+        Number of dropout masks, drawn in `fit` and kept.
     n_members : int, default=1
-        Number of networks, trained as one stacked module. With early stopping, each holds out a
-        different fold (cross-fitting). Predictions average over all pairs of network and mask.
+        Number of networks, trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
@@ -245,7 +240,7 @@ class MCDropoutClassifier(NetworkClassifier):
     dropout_ : float
         Dropout rate: `dropout`, or the selected rate.
     masks_ : ndarray of bool of shape (n_members, n_masks, n_units)
-        Whether each mask keeps each hidden unit. Units are ordered by layer.
+        Whether each mask keeps each hidden unit.
     n_components_ : int
         Number of components of a prediction: members times masks.
     n_iter_ : int

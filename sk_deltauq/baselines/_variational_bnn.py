@@ -191,7 +191,8 @@ class VariationalBNNClassifier(NetworkClassifier):
     (eq. 1 of [1]_), computed with the local reparametrisation of [2]_. The prediction is the
     mean of the probabilities of `n_draws` networks drawn from the posterior.
 
-    Features are standardised internally. `DeltaUQClassifier` describes the shared parameters in full.
+    `DeltaUQClassifier` and the regressor of this method describe the parameters in full. Features
+    are standardised internally.
 
     Parameters
     ----------
@@ -202,14 +203,11 @@ class VariationalBNNClassifier(NetworkClassifier):
     prior_std : float, default=1.0
         Standard deviation of the normal prior of each weight and bias.
     kl_weight : float, default=0.1
-        Weight of the Kullback-Leibler divergence in the loss; 1 is the evidence lower bound. A
-        value below 1 narrows the posterior, as if each row had been observed `1 / kl_weight`
-        times. A larger value gives a larger epistemic uncertainty.
+        Weight of the Kullback-Leibler divergence in the loss; 1 is the evidence lower bound.
     n_draws : int, default=50
-        Number of draws of the weights, made in `fit` and kept. Predictions average over all draws.
+        Number of draws of the weights, made in `fit` and kept.
     n_members : int, default=1
-        Number of networks, trained as one stacked module. With early stopping, each holds out a
-        different fold (cross-fitting). Predictions average over all pairs of network and draw.
+        Number of networks, trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
