@@ -110,7 +110,7 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     --------
     AnchorEnsembleClassifier : The same method for class labels.
     DeepEnsembleRegressor : Networks with different initial weights, on the same rows.
-    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors; describes shared parameters.
 
     Notes
     -----
@@ -258,7 +258,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     --------
     AnchorEnsembleRegressor : The same method for real targets, with notes.
     DeepEnsembleClassifier : Networks with different initial weights, on the same rows.
-    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors.
+    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors; describes shared parameters.
 
     References
     ----------

@@ -113,7 +113,7 @@ class DeepEnsembleRegressor(NetworkRegressor):
     --------
     DeepEnsembleClassifier : The same method for class labels.
     MCDropoutRegressor : One network, averaged over dropout masks.
-    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors; describes shared parameters.
 
     Notes
     -----
@@ -257,7 +257,7 @@ class DeepEnsembleClassifier(NetworkClassifier):
     --------
     DeepEnsembleRegressor : The same method for real targets, with notes.
     MCDropoutClassifier : One network, averaged over dropout masks.
-    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors.
+    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors; describes shared parameters.
 
     References
     ----------

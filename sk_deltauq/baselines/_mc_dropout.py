@@ -114,7 +114,7 @@ class MCDropoutRegressor(NetworkRegressor):
     --------
     MCDropoutClassifier : The same method for class labels.
     DeepEnsembleRegressor : Several networks with different initial weights.
-    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors; describes shared parameters.
 
     Notes
     -----
@@ -264,7 +264,7 @@ class MCDropoutClassifier(NetworkClassifier):
     --------
     MCDropoutRegressor : The same method for real targets, with notes.
     DeepEnsembleClassifier : Several networks with different initial weights.
-    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors.
+    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors; describes shared parameters.
 
     References
     ----------

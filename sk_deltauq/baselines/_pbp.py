@@ -93,7 +93,7 @@ class PBPRegressor(BaseRegressor):
     See Also
     --------
     MCDropoutRegressor : One network, averaged over dropout masks.
-    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors; describes shared parameters.
 
     Notes
     -----

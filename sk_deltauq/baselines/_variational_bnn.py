@@ -107,7 +107,7 @@ class VariationalBNNRegressor(NetworkRegressor):
     --------
     VariationalBNNClassifier : The same method for class labels.
     MCDropoutRegressor : One network, averaged over dropout masks.
-    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors; describes shared parameters.
 
     Notes
     -----
@@ -266,7 +266,7 @@ class VariationalBNNClassifier(NetworkClassifier):
     --------
     VariationalBNNRegressor : The same method for real targets, with notes.
     MCDropoutClassifier : One network, averaged over dropout masks.
-    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors.
+    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors; describes shared parameters.
 
     References
     ----------

@@ -58,7 +58,7 @@ def test_a_changed_reference_is_copied_with_the_numbers_of_the_other_references(
 def test_a_baseline_gets_the_first_sentence_and_the_classifier_of_deltauq_gets_the_whole_text(
     package, capsys
 ):
-    text = "Most epochs, e.g. 0.5 `x`. 2nd sentence."
+    text = "Most epochs, such as 0.5 `x`. 2nd sentence."
     replace(
         find_file(package, "DeltaUQRegressor"),
         "Maximum number of epochs (passes over the training rows).",
@@ -72,7 +72,7 @@ def test_a_baseline_gets_the_first_sentence_and_the_classifier_of_deltauq_gets_t
     full = find_file(package, "DeltaUQClassifier").read_text("utf-8")
     short = find_file(package, "MCDropoutRegressor").read_text("utf-8")
     assert f"{start}{text}\n" in full
-    assert short.count(f"{start}Most epochs, e.g. 0.5 `x`.\n") == 2  # the classifier too
+    assert short.count(f"{start}Most epochs, such as 0.5 `x`.\n") == 2  # the classifier too
 
 
 def test_the_classifier_of_a_baseline_gets_the_first_sentence_of_its_regressor(package):
