@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-# In 1 MB, the size of a core's fast cache.
+# Number of floats in 1 MB, the size of a core's fast cache.
 _CACHE_FLOATS = 2**18
 
 # Passed to each draw, because torch's defaults are the user's to change.
@@ -66,9 +66,9 @@ class AnchoredLinear(nn.Module):
 
     The paper feeds `[c, x - c]` to a linear layer with weights `[A, W]`. Since
     `A c + W (x - c) = W x + (A - W) c`, the layer is `W x + V c` with `V = A - W`; `W` and `V` are
-    trained. The functions and the starting function are the paper's (`V` starts as the difference
-    of two draws), the coordinates are not. Adam does better in these where the noise is low, and
-    prediction needs `W x` once per row and `V c` once per anchor.
+    trained. The layer computes the same functions as the paper's layer and starts from the same
+    distribution (`V` starts as the difference of two draws). Adam fits `W` and `V` better than
+    `W` and `A` if the noise is low. Prediction needs `W x` once per row and `V c` once per anchor.
     """
 
     def __init__(self, in_features: int, out_features: int, generators):

@@ -36,7 +36,7 @@ from sk_deltauq._training.rows import (
 from sk_deltauq._training.settings import TrainingSettings
 from sk_deltauq._validation import FitData, FitPlan
 
-# In the largest matrix product of a step: about five milliseconds on one core.
+# Operations in the largest matrix product of a step: about five milliseconds on one core.
 _FLOPS_WORTH_THREADS = 2e8
 
 # Parameters that cannot change while training continues from the weights of the last fit.

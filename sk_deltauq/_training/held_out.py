@@ -44,7 +44,7 @@ class HoldOut:
         return ((scores * self._weights).sum(1) / self._weights.sum(1)).cpu().numpy()
 
     def ask_all_members(self, net: StackedNet, function) -> tuple[torch.Tensor, torch.Tensor]:
-        """Apply a function to what all members say about the held-out rows of each member.
+        """Apply a function to the outputs of all members on the held-out rows of each member.
 
         `function(member, raw, y)` gets the raw outputs `(member, output, component, sample)` of
         all members on the rows that `member` holds out, and the targets `(target, sample)`.
