@@ -32,7 +32,7 @@ from sk_deltauq.distributions import CategoricalMixture
 
 
 class NetworkClassifier(ClassifierMixin, BaseUQ):
-    """Class probabilities with uncertainties from networks; a subclass names the method."""
+    """A classifier whose networks predict logits; a subclass names the method."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NETWORK_CONSTRAINTS,

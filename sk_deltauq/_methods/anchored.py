@@ -75,7 +75,7 @@ class AnchoredMLP(AnchoredNetwork):
 
     def pair_all(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         core = self.core
-        # A later layer copies its input. Without one the sums are the result.
+        # Without later layers the sums are the result, so their memory must not be reused.
         reuse = bool(core.rest) and not torch.is_grad_enabled()
         parts = core.first.pair_all(core.embedding(x), core.embedding(c), reuse=reuse)
         # Anchors and samples share one axis in the later layers, which serve both entrances.

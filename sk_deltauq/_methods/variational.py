@@ -183,8 +183,8 @@ class Variational(Method):
         n_units = sum(network.core.widths)
 
         def draw_sample_noise(bounds):
-            # Per mini-batch: the number of mini-batches that are gathered at a time depends on
-            # the number of members, and torch's numbers on the length of a call.
+            # One call per mini-batch: torch's numbers depend on the length of a call, and the
+            # length of `bounds` on the number of members.
             sizes = [last - first for first, last in bounds]
             draws = [draw_normal_noise(size, n_units, rows.generators) for size in sizes]
             return torch.cat(draws, dim=2).to(rows.x.device)
