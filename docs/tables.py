@@ -87,7 +87,7 @@ def list_settings(preset: str) -> str:
 
 
 def list_speed(name: str) -> str:
-    """One row per measurement, and the machine."""
+    """One row per measurement, and the machine of the measurement."""
     written = json.loads((RESULTS / f"speed-{name}.json").read_text(encoding="utf-8"))
     rows = [
         [escape(cell) for cell in Result.from_json(entry).cells()]

@@ -43,10 +43,10 @@ class DeltaUQClassifier(NetworkClassifier):
         (section 4b) takes the range of the test batch, so its prediction for a row depends on the
         other rows. Requires early stopping.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [2]_). "alternating" is "sinusoidal" for every second
-        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
-        rows per feature, else None.
+        Sines and cosines of each feature that are added to the inputs. Their three frequencies are
+        fixed ("sinusoidal") or learnt ("periodic", [2]_). "alternating" is "sinusoidal" for every
+        second member, beginning with the first. "auto" is "alternating" for a regressor with at
+        least 25 rows per feature, else None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -58,8 +58,8 @@ class DeltaUQClassifier(NetworkClassifier):
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights. Early stopping and
+        prediction use the average. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -67,10 +67,10 @@ class DeltaUQClassifier(NetworkClassifier):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
-        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
-        until the loss stops falling, and the standard deviations are less reliable.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights. "auto"
+        does so if each fold has at least 5 rows, and enlarges folds of fewer than 20 rows, up to a
+        quarter of all rows. Without early stopping, training uses all rows until the loss stops
+        falling, and the standard deviations are less reliable.
     validation_fraction : float, default=0.1
         Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
         1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
@@ -83,8 +83,8 @@ class DeltaUQClassifier(NetworkClassifier):
         twice the width of the (embedded) features. `hidden_layer_sizes` and `activation` are then
         ignored, and `embedding="auto"` means None.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as
-        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
+        Additional parameters for the `skorch.NeuralNet` used in training. Examples are
+        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` and
         `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
         are not supported. Names that have their own constructor parameter raise an error.
     device : str, default="cpu"
@@ -107,7 +107,7 @@ class DeltaUQClassifier(NetworkClassifier):
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log-likelihood of the held-out rows after each epoch. None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member. None without early stopping.
+        Best held-out score of each member; None without early stopping.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     temper_range_ : tuple of float, or None

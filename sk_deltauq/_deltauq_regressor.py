@@ -39,12 +39,12 @@ class DeltaUQRegressor(NetworkRegressor):
         Noise variance: one per row, one per output, or none. None fits the squared error and
         predicts only epistemic uncertainty, as for a deterministic simulator.
     nll_beta : float, default=0.5
-        Exponent of the beta-NLL loss [2]_: each row's loss is weighted by its predicted
-        variance to this power, between 0 (plain likelihood) and 1 (the mean is fitted as by the
-        squared error). Ignored with `noise=None`.
+        Exponent of the beta-NLL loss, from 0 (plain likelihood) to 1 (squared error of the mean).
+        The loss of each row is weighted by its predicted variance to this power [2]_. Ignored with
+        `noise=None`.
     calibrate : bool, default=True
-        Whether to rescale the standard deviations to match the errors on held-out rows, by one
-        factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows. Ignored
+        Whether to rescale the standard deviations to match the errors on held-out rows. The factor
+        of each output (`std_factor_`) is shrunk towards 1 with the weight of 100 rows. Ignored
         without early stopping or with `noise=None`.
     widening : float, default=1.0
         Strength of the distance-based inflation of the standard deviation, which is multiplied by
@@ -52,10 +52,10 @@ class DeltaUQRegressor(NetworkRegressor):
         selected training rows, in standardised features; `d <= r` for 90 % of the training rows.
         The added variance is epistemic. 0 turns the inflation off, as in the paper.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [3]_). "alternating" is "sinusoidal" for every second
-        member, beginning with the first. "auto" is "alternating" for a regressor with at least 25
-        rows per feature, else None.
+        Sines and cosines of each feature that are added to the inputs. Their three frequencies are
+        fixed ("sinusoidal") or learnt ("periodic", [3]_). "alternating" is "sinusoidal" for every
+        second member, beginning with the first. "auto" is "alternating" for a regressor with at
+        least 25 rows per feature, else None.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -67,8 +67,8 @@ class DeltaUQRegressor(NetworkRegressor):
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction. 1 uses the last weights, as `partial_fit` does.
+        Number of epochs in the exponential moving average of the weights. Early stopping and
+        prediction use the average. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -76,10 +76,10 @@ class DeltaUQRegressor(NetworkRegressor):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member. "auto" does so if each fold has at least 5 rows, and enlarges folds of fewer
-        than 20 rows, up to a quarter of all rows. Without early stopping, training uses all rows
-        until the loss stops falling, and the standard deviations are less reliable.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights. "auto"
+        does so if each fold has at least 5 rows, and enlarges folds of fewer than 20 rows, up to a
+        quarter of all rows. Without early stopping, training uses all rows until the loss stops
+        falling, and the standard deviations are less reliable.
     validation_fraction : float, default=0.1
         Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
         1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
@@ -92,8 +92,8 @@ class DeltaUQRegressor(NetworkRegressor):
         twice the width of the (embedded) features. `hidden_layer_sizes` and `activation` are then
         ignored, and `embedding="auto"` means None.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as
-        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or
+        Additional parameters for the `skorch.NeuralNet` used in training. Examples are
+        `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` and
         `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
         are not supported. Names that have their own constructor parameter raise an error.
     device : str, default="cpu"
@@ -114,10 +114,11 @@ class DeltaUQRegressor(NetworkRegressor):
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log density of the held-out (standardised) targets after each epoch, or minus the mean
-        squared error with `noise=None`. None without early stopping.
+        Score of the held-out rows after each epoch; None without early stopping. The score is the
+        mean log density of the standardised targets, or minus the mean squared error with
+        `noise=None`.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member. None without early stopping.
+        Best held-out score of each member; None without early stopping.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)

@@ -43,36 +43,21 @@ class Predictor:
     A regressor's module returns the means and standard deviations of all components in units of
     the scaled target and, if the means are uncertain themselves, their standard deviations. A
     classifier's module returns logits. Each part is `(component, row, output)`.
-
-    Attributes
-    ----------
-    module : nn.Module
-        Maps scaled rows `(row, feature)`, float32, to a tuple of parts.
-    n_components : int
-    width : int
-        Floats that the module holds at a time, per row and component.
-    device : str
-    x_scaler : Scaler
-    y_scaler : Scaler or None
-        Of the targets; None for a classifier.
-    ddof : int
-        Subtracted from the number of components in the variance of their means: 1 in eq. 6 of the
-        Delta-UQ paper, 0 for the variance of the mixture.
-    std_factor : ndarray of shape (1,) or (n_outputs,)
-        Factor of the spread and the standard deviations of the components.
-    inflation : nn.Module or None
-        Maps scaled rows to the factor of the total standard deviation, `(row,)`. The noise stays
-        as it is: the increase is epistemic.
     """
 
-    module: nn.Module
+    module: nn.Module  # scaled rows `(row, feature)`, float32, to a tuple of parts
     n_components: int
-    width: int
+    width: int  # floats that the module holds at a time, per row and component
     device: str
     x_scaler: Scaler
-    y_scaler: Scaler | None = None
+    y_scaler: Scaler | None = None  # None for a classifier
+    # Subtracted from the number of components in the variance of their means: 1 in eq. 6 of the
+    # Delta-UQ paper, 0 for the variance of the mixture.
     ddof: int = 1
+    # Factor of the spread and the standard deviations of the components, (1,) or (output,).
     std_factor: np.ndarray = field(default_factory=lambda: np.ones(1))
+    # Scaled rows to the factor of the total standard deviation, (row,). The noise does not change:
+    # the increase is epistemic.
     inflation: nn.Module | None = None
 
     def components(self, X: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -126,17 +111,8 @@ class Predictor:
         it. So a row meets the same matrix products in every position, and its answer does not
         depend on other rows or on the number of threads, to the last bit.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Checked rows.
-        function : callable
-            Maps scaled rows `(row, feature)` to tensors with the rows first.
-
-        Returns
-        -------
-        tuple of ndarray
-            Float64, rows first.
+        `function` maps scaled rows `(row, feature)` to tensors with the rows first. The results
+        are float64 arrays with the rows first.
         """
         n_rows = self.count_chunk_rows()
 

@@ -35,13 +35,13 @@ _NOT_NUMBERS = (
 
 @dataclass(frozen=True)
 class FitData:
-    """Checked training rows; rows of weight zero are dropped."""
+    """Checked training rows; rows of weight zero are dropped. Tensors are float32."""
 
-    X: np.ndarray  # rows in the units of the user
-    x: torch.Tensor  # scaled rows `(row, feature)`, float32
-    y: torch.Tensor  # encoded targets `(row, target)`, float32
-    weights: torch.Tensor  # `(row,)`, float32
-    labels: np.ndarray | None  # class numbers, for a classifier
+    X: np.ndarray  # (row, feature), in the units of the user
+    x: torch.Tensor  # (row, feature), scaled
+    y: torch.Tensor  # (row, target), encoded
+    weights: torch.Tensor  # (row,)
+    labels: np.ndarray | None  # (row,), class numbers, for a classifier
 
 
 @dataclass(frozen=True)

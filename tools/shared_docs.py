@@ -4,8 +4,9 @@
     python tools/shared_docs.py --fix
 
 `--check` lists each text that differs from its reference. `--fix` replaces it by the reference.
-The reference is the first estimator that documents the name, in the order of `rank`. A baseline
-has the first sentence of a text of Delta-UQ. A type line may differ in its default.
+The reference is the first estimator that documents the name, in the order of `rank`.
+`DeltaUQClassifier` has the whole text of its reference, a baseline has the first sentence. A type
+line may differ in its default.
 """
 
 from __future__ import annotations
@@ -41,9 +42,7 @@ KIND = re.compile(r"(?=Regressor$|Classifier$)")
 ENTRY = re.compile(r"^    ([a-z]\w*) : (.*)\n((?: {8}.*\n)+)", re.MULTILINE)
 WORK = re.compile(r"^    \.\. \[(\d)\] (.+)", re.MULTILINE)
 DEFAULT = re.compile(r"default=.*")
-SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z0-9\"`])")
-INDENT = " " * 8
-WIDTH = 99
+SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z0-9`\"])")
 
 
 def rank(name: str) -> tuple:
@@ -83,13 +82,6 @@ def find_reference(estimator: str, name: str, docstrings: dict[str, str]) -> str
     return min((c for c in candidates if name in read_entries(docstrings[c])), key=rank)
 
 
-def take_first_sentence(text: str) -> str:
-    """Return the first sentence of a text, wrapped and indented."""
-    sentence = SENTENCE_END.split(" ".join(text.split()))[0]
-    lines = textwrap.wrap(sentence, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
-    return "\n".join(lines) + "\n"
-
-
 def renumber_citations(text: str, source: str, target: str) -> str:
     """Replace the citation numbers of one docstring by the numbers in another docstring."""
     works = dict(WORK.findall(source))
@@ -98,6 +90,12 @@ def renumber_citations(text: str, source: str, target: str) -> str:
     if missing:
         raise ValueError(f"References must list a cited work. Add to the docstring: {missing[0]}")
     return re.sub(r"\[(\d)\]_", lambda found: f"[{numbers[works[found[1]]]}]_", text)
+
+
+def shorten_text(text: str) -> str:
+    """First sentence of a text, wrapped like the sources."""
+    sentence = SENTENCE_END.split(text.strip(), maxsplit=1)[0]
+    return textwrap.indent(textwrap.fill(" ".join(sentence.split()), 91), " " * 8) + "\n"
 
 
 def mend_docstring(estimator: str, docstrings: dict[str, str]) -> tuple[str, list[str]]:
@@ -110,8 +108,8 @@ def mend_docstring(estimator: str, docstrings: dict[str, str]) -> tuple[str, lis
         type_line, text = read_entries(docstrings[reference])[name]
         if default := DEFAULT.search(found[2]):
             type_line = DEFAULT.sub(lambda _: default[0], type_line)
-        if "DeltaUQ" in reference and "DeltaUQ" not in estimator:
-            text = take_first_sentence(text)
+        if reference != estimator and not estimator.startswith("DeltaUQ"):
+            text = shorten_text(text)
         text = renumber_citations(text, docstrings[reference], own)
         mended = f"    {name} : {type_line}\n{text}"
         if mended != found[0]:

@@ -12,7 +12,7 @@ from benchmarks_uci.engine.study import TASK_FIELDS, Metric, Study
 
 RUN = ["protocol", "preset"]
 SHARED = {
-    # Records that agree in these fields must agree in this one; what to do if they do not.
+    # Field: the fields that determine it, and the advice if records disagree.
     "settings_id": (
         [*RUN, "data", "method"],
         "A mean over both has no meaning. Move the results of one of them to another folder, or "

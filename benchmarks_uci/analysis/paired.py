@@ -65,7 +65,7 @@ def compare(
 
 
 def corrected_t_test(values: np.ndarray, test_to_train: float) -> tuple[float, float]:
-    """Return standard error and two-sided p-value of a mean of 0, of Nadeau and Bengio (2003).
+    """Test for a mean of 0 (Nadeau and Bengio, 2003): standard error, two-sided p-value.
 
     The variance of the mean of J differences is (1/J + n_test/n_train) times their sample
     variance, instead of 1/J times it; t has J - 1 degrees of freedom.
@@ -87,7 +87,9 @@ def signed_rank_test(values: Sequence[float] | np.ndarray) -> float | None:
 
 
 def paired_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
-    """Sets by methods: mean difference to the reference ± standard error, and its p-value.
+    """Compare each method with the reference: mean difference ± standard error, and p-value.
+
+    One row per set, one column per method.
 
     The last rows count the sets on which the reference is better and, for scores without units,
     test over the sets. The table is empty for a score that has no better side.

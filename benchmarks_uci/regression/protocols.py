@@ -10,7 +10,7 @@ from benchmarks_uci.engine.study import Protocol, Split
 # First seed of `development`: settings are chosen on splits that no table shows.
 FIRST_OF_DEVELOPMENT = 100
 
-# Features with fewer distinct values have no middle third that is a gap.
+# A feature with fewer distinct values cannot have a gap in its middle third.
 MIN_DISTINCT = 10
 
 

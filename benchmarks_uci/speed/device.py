@@ -87,7 +87,7 @@ def fit_and_wait(device, *args, **settings) -> None:
 
 
 def device_name(device: str) -> str:
-    """The name of the accelerator for people."""
+    """Return the name of the accelerator, for the tables."""
     if torch.device(device).type == "cuda":
         return torch.cuda.get_device_name(device)
     return device

@@ -129,7 +129,7 @@ def predict_peak(n_rows: int, dtype="float32", large=False, tiled=False) -> int:
 
 
 def fit_peak(n_rows: int, n_features: int) -> int:
-    """Bytes of float32 data and of a fit of one epoch together."""
+    """Measure the peak memory of a fit of one epoch, float32 data included, in bytes."""
 
     def fit(n_rows):
         X = _random_rows(n_rows, n_features, np.dtype("float32"))

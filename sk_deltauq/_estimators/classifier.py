@@ -32,7 +32,7 @@ from sk_deltauq.distributions import CategoricalMixture
 
 
 class NetworkClassifier(ClassifierMixin, BaseUQ):
-    """Class probabilities with uncertainties from networks; a subclass names the method."""
+    """A classifier whose networks predict logits; a subclass names the method."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NETWORK_CONSTRAINTS,
@@ -145,19 +145,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         return self._summarise(X)[0]
 
     def predict_log_proba(self, X):
-        """Predict the log probability of each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict.
-
-        Returns
-        -------
-        log_proba : ndarray of shape (n_samples, n_classes)
-            Natural logarithm of `predict_proba`, finite even if the probability underflows to
-            zero.
-        """
+        """Logarithm of `predict_proba`, finite even if a probability underflows to zero."""
         return self._map_logits(X, lambda logits: (mean_log_proba(self._temper(logits)),))[0]
 
     def predict_uncertainty(self, X):
@@ -240,17 +228,16 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         check_classification_targets(y)
         if plan.partial and self.class_weight == "balanced":
             raise ValueError(
-                "class_weight='balanced' needs all rows at once, and partial_fit sees some "
-                "of them only. Give the weights as a dict {label: weight}, or use sample_weight."
+                "class_weight='balanced' needs all rows at once, and partial_fit sees "
+                "only some. Give the weights as a dict {label: weight}, or use sample_weight."
             )
         named = None if plan.classes is None else np.unique(np.asarray(plan.classes))
         if not plan.resume:
             self.classes_ = np.unique(y) if named is None else named
         elif named is not None and not np.array_equal(named, self.classes_):
             raise ValueError(
-                "classes must be None or the classes of the first call, "
-                f"{self.classes_.tolist()}, got {named.tolist()}. Start afresh with fit for other "
-                "classes."
+                f"classes must equal the classes of the first call, {self.classes_.tolist()}, or "
+                f"be None, got {named.tolist()}. Start afresh with fit for other classes."
             )
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):

@@ -35,5 +35,5 @@ MODULE_CONSTRAINT: dict[str, Any] = {"module": [callable, None]}
 
 
 def without(constraints: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return the constraints of all parameters except the named ones."""
+    """Return the constraints without some parameters."""
     return {name: value for name, value in constraints.items() if name not in names}

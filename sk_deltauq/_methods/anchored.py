@@ -75,7 +75,7 @@ class AnchoredMLP(AnchoredNetwork):
 
     def pair_all(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         core = self.core
-        # A later layer copies its input. Without one the sums are the result.
+        # Without later layers the sums are the result, so their memory must not be reused.
         reuse = bool(core.rest) and not torch.is_grad_enabled()
         parts = core.first.pair_all(core.embedding(x), core.embedding(c), reuse=reuse)
         # Anchors and samples share one axis in the later layers, which serve both entrances.
@@ -104,15 +104,8 @@ class AnchoredModules(AnchoredNetwork):
 class Anchored(Method):
     """The method of Delta-UQ.
 
-    Attributes
-    ----------
-    n_anchors : int
-        Number of anchors to predict with.
-    module : callable or None
-        Factory of a user's own module, in place of the multilayer perceptron.
-    inflation : float or None
-        Strength of the distance-based inflation of the standard deviation, see `Predictor`. None
-        for estimators without standard deviations: they need no landmarks.
+    `inflation` is the strength of the distance-based inflation of the standard deviation. It is
+    None for estimators without standard deviations: they need no landmarks.
     """
 
     n_anchors: int
@@ -175,21 +168,16 @@ def draw_anchor_keys(seed: int, data: FitData, call: int) -> np.ndarray:
 class Landmarks:
     """A few training rows that are spread over all training rows.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_landmarks, n_features)
-        Scaled rows.
-    reach : float
-        The 90 % quantile of the distance of training rows from their nearest landmark, and at
-        least half of the median distance between neighbouring landmarks.
+    The reach is the 90 % quantile of the distance of training rows from their nearest landmark,
+    and at least half of the median distance between neighbouring landmarks.
     """
 
-    rows: np.ndarray
+    rows: np.ndarray  # (landmark, feature), scaled
     reach: float
 
     @classmethod
     def pick(cls, x: torch.Tensor, rng: np.random.Generator, earlier: Landmarks | None = None):
-        """Pick landmarks among scaled rows `(row, feature)` and the earlier landmarks.
+        """Pick landmarks among scaled rows `(row, feature)` and earlier landmarks.
 
         They are the seeds of k-means++ (Arthur and Vassilvitskii, 2007): each is random, and more
         likely the farther it is from the seeds that are picked already.

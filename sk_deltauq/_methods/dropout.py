@@ -75,14 +75,9 @@ class DropoutMLP(Network):
 
 @dataclass(frozen=True)
 class Dropout(Method):
-    """Train with a new dropout mask for every sample; predict with all kept masks.
+    """Train with a new dropout mask for every sample; predict with `n_masks` kept masks.
 
-    Attributes
-    ----------
-    rates : tuple of float
-        Dropout rates to choose from by held-out rows; each member trains once with each of them.
-    n_masks : int
-        Number of masks per member to predict with.
+    Each member trains once with each of the `rates`; held-out rows select the best rate.
     """
 
     rates: tuple[float, ...]

@@ -22,13 +22,8 @@ from sk_deltauq._training.rows import Batches, TrainingRows
 class Ensemble(Method):
     """Members with different initial weights; each member is one component.
 
-    Attributes
-    ----------
-    adversarial_epsilon : float
-        Size of the step to adversarial examples, as a fraction of the range of each feature; 0
-        for none (section 2.3 of the paper).
-    module : callable or None
-        Factory of a user's own module, in place of the multilayer perceptron.
+    `adversarial_epsilon` is the size of the step to adversarial examples, as a fraction of the
+    range of each feature; 0 for none (section 2.3 of the paper).
     """
 
     adversarial_epsilon: float = 0.0

@@ -47,13 +47,7 @@ class ShiftedNetwork(Network):
 
 @dataclass(frozen=True)
 class Shifted(Method):
-    """Members with the same initial weights on `x - c_m`; each member is one component.
-
-    Attributes
-    ----------
-    module : callable or None
-        Factory of a user's own module, in place of the multilayer perceptron.
-    """
+    """Members with the same initial weights on `x - c_m`; each member is one component."""
 
     module: Callable[..., nn.Module] | None = None
 

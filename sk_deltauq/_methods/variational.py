@@ -92,21 +92,8 @@ class BayesianMLP(Network):
     """Multilayer perceptrons with a normal posterior for each weight.
 
     `forward(x, noise)` draws the outputs of each layer anew for each sample. `components` takes
-    the draws of the weights that the network keeps.
-
-    Parameters
-    ----------
-    core : MLP
-        Of `BayesianLinear` layers.
-    prior_std : float
-        Standard deviation of the normal prior of weights and biases.
-
-    Attributes
-    ----------
-    kl_weight : float
-        Weight of the divergence in the loss; it may change between calls.
-    n_rows : int
-        Number of training rows of all calls so far.
+    the draws of the weights that the network keeps. The weight of the divergence in the loss,
+    `kl_weight`, may change between calls. `n_rows` counts the training rows of all calls so far.
     """
 
     core: MLP
@@ -164,14 +151,7 @@ class BayesianMLP(Network):
 class Variational(Method):
     """Train a posterior of the weights; predict with draws of the weights that are kept.
 
-    Attributes
-    ----------
-    prior_std : float
-        Standard deviation of the prior of each weight.
-    kl_weight : float
-        Weight of the divergence from the prior; 1 is the evidence lower bound.
-    n_draws : int
-        Number of draws per member.
+    `kl_weight` is the weight of the divergence from the prior; 1 is the evidence lower bound.
     """
 
     prior_std: float
@@ -203,8 +183,8 @@ class Variational(Method):
         n_units = sum(network.core.widths)
 
         def draw_sample_noise(bounds):
-            # Per mini-batch: the number of mini-batches that are gathered at a time depends on
-            # the number of members, and torch's numbers on the length of a call.
+            # One call per mini-batch: torch's numbers depend on the length of a call, and the
+            # length of `bounds` on the number of members.
             sizes = [last - first for first, last in bounds]
             draws = [draw_normal_noise(size, n_units, rows.generators) for size in sizes]
             return torch.cat(draws, dim=2).to(rows.x.device)

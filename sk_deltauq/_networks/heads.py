@@ -68,15 +68,10 @@ class Head(nn.Module, ABC):
 class GaussianHead(Head):
     """A normal density per output: mean and, unless `noise` is None, variance.
 
-    Parameters
-    ----------
-    n_targets : int
-    noise : {"heteroscedastic", "homoscedastic", None}
-        Variance from the network, one learnt variance per target and member, or squared error.
-    nll_beta : float
-        Each sample's negative log-likelihood is multiplied by its variance to this power, held
-        constant (Seitzer et al., ICLR 2022, eq. 5).
-    n_members : int
+    "heteroscedastic" noise comes from the network, "homoscedastic" noise is one learnt variance
+    per target and member, and None means the squared error. The negative log-likelihood of each
+    sample is multiplied by its variance to the power `nll_beta`, held constant (Seitzer et al.,
+    ICLR 2022, eq. 5).
     """
 
     def __init__(self, n_targets, *, noise, nll_beta, n_members):

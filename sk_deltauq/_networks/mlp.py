@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-# In 1 MB, the size of a core's fast cache.
+# Number of floats in 1 MB, the size of a core's fast cache.
 _CACHE_FLOATS = 2**18
 
 # Passed to each draw, because torch's defaults are the user's to change.
@@ -48,7 +48,7 @@ def draw_uniform(shape, bound: float, generators) -> torch.Tensor:
 class StackedLinear(nn.Module):
     """One linear layer per member: `(member, in, sample)` to `(member, out, sample)`.
 
-    The initial weights follow `torch.nn.Linear`, U(-1/sqrt(in), 1/sqrt(in)).
+    The initial distribution is the one of `torch.nn.Linear`, U(-1/sqrt(in), 1/sqrt(in)).
     """
 
     def __init__(self, in_features: int, out_features: int, generators):
@@ -66,9 +66,9 @@ class AnchoredLinear(nn.Module):
 
     The paper feeds `[c, x - c]` to a linear layer with weights `[A, W]`. Since
     `A c + W (x - c) = W x + (A - W) c`, the layer is `W x + V c` with `V = A - W`; `W` and `V` are
-    trained. The functions and the starting function are the paper's (`V` starts as the difference
-    of two draws), the coordinates are not. Adam does better in these where the noise is low, and
-    prediction needs `W x` once per row and `V c` once per anchor.
+    trained. The layer computes the same functions as the paper's layer and starts from the same
+    distribution (`V` starts as the difference of two draws). Adam fits `W` and `V` better than
+    `W` and `A` if the noise is low. Prediction needs `W x` once per row and `V c` once per anchor.
     """
 
     def __init__(self, in_features: int, out_features: int, generators):
@@ -129,15 +129,9 @@ class Identity(Embedding):
 class FourierFeatures(Embedding):
     """`[x, sin(w x), cos(w x)]` with angular frequencies `w`.
 
-    The raw feature stays, so that a trend need not be built from sinusoidal features.
-
-    Parameters
-    ----------
-    n_features : int
-    frequencies : torch.Tensor
-        Fixed `(frequency, 1)`, or a parameter `(member, feature, frequency, 1)` that is learnt.
-    amplitude : nn.Parameter, optional
-        Factor of the sinusoidal features of each member, `(member, 1, 1)`.
+    The raw feature stays, so that a trend need not be built from sinusoidal features. Frequencies
+    are fixed, `(frequency, 1)`, or a parameter `(member, feature, frequency, 1)` that is learnt.
+    `amplitude` is a factor of the sinusoidal features of each member, `(member, 1, 1)`.
     """
 
     def __init__(self, n_features: int, frequencies: torch.Tensor, amplitude=None):
@@ -206,7 +200,7 @@ class NetworkSpec:
     """What a method needs to know to make its networks."""
 
     n_features: int
-    n_outputs: int  # parameters of the head
+    n_outputs: int  # of the network: the parameters of the head
     hidden_layer_sizes: tuple[int, ...]
     activation: str  # a key of `ACTIVATIONS`
     embedding: str | None  # a key of `EMBEDDINGS`
@@ -219,20 +213,11 @@ class NetworkSpec:
 
 
 class Core(nn.Module, ABC):
-    """The layers of M networks as one module: an `MLP`, or copies of a user's module.
-
-    Attributes
-    ----------
-    embedding : Embedding
-    n_members : int
-        Number of networks in the stack.
-    width : int
-        Number of units of the widest layer: the memory per sample and component.
-    """
+    """The layers of M networks as one module: an `MLP`, or copies of a user's module."""
 
     embedding: Embedding
     n_members: int
-    width: int
+    width: int  # units of the widest layer: the memory per sample and component
 
     @abstractmethod
     def member_tensors(self, member: int) -> list[torch.Tensor]:
@@ -244,12 +229,7 @@ class Network(nn.Module, ABC):
 
     `forward` takes the inputs of a mini-batch. `components` takes rows alone and answers for all
     components, the functions that a method averages over: pairs of a member and an anchor, a
-    dropout mask, or a draw of the weights.
-
-    Parameters
-    ----------
-    core : Core
-        The layers with the weights.
+    dropout mask, or a draw of the weights. The core has the layers with the weights.
     """
 
     core: Core
@@ -282,16 +262,8 @@ class Network(nn.Module, ABC):
 class MLP(Core):
     """M multilayer perceptrons as one module.
 
-    Parameters
-    ----------
-    spec : NetworkSpec
-    first_layer, later_layer : callable
-        `layer(in_features, out_features, generators)` makes a stacked layer.
-
-    Attributes
-    ----------
-    widths : list of int
-        Number of units of each layer, outputs included.
+    `first_layer` and `later_layer` make a stacked layer of `(in_features, out_features,
+    generators)`. `widths` has the number of units of each layer, outputs included.
     """
 
     first: Any

@@ -12,16 +12,10 @@ from sk_deltauq._networks.mlp import CPU_FLOAT, Core, NetworkSpec
 
 
 class UserModules(Core):
-    """M copies of a user's own module on embedded rows.
+    """M copies of a user's own module on embedded rows, `n_inputs` of them side by side.
 
-    Parameters
-    ----------
-    spec : NetworkSpec
-        The hidden layer sizes and the activation are not used.
-    factory : callable
-        Called once per member as `factory(in_features, out_features)`.
-    n_inputs : int, default=1
-        Number of embedded rows that enter the module side by side.
+    The factory is called once per member as `factory(in_features, out_features)`. The hidden layer
+    sizes and the activation are not used.
     """
 
     def __init__(self, spec: NetworkSpec, factory: Callable[..., nn.Module], n_inputs: int = 1):

@@ -1,1 +1,1 @@
-"""Training of any method: rows, mini-batches, the skorch net, and when to stop."""
+"""Training, equal for all methods: rows, mini-batches, the skorch net, and when to stop."""

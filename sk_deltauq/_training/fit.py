@@ -36,7 +36,7 @@ from sk_deltauq._training.rows import (
 from sk_deltauq._training.settings import TrainingSettings
 from sk_deltauq._validation import FitData, FitPlan
 
-# In the largest matrix product of a step: about five milliseconds on one core.
+# Operations in the largest matrix product of a step: about five milliseconds on one core.
 _FLOPS_WORTH_THREADS = 2e8
 
 # Parameters that cannot change while training continues from the weights of the last fit.
@@ -55,9 +55,9 @@ class TrainedNet:
 
     net: StackedNet
     method: Method
-    kept: dict[str, Any]  # what the method drew and keeps, by the name of the fitted attribute
+    kept: dict[str, Any]  # what the method drew, by the name of the fitted attribute
     seed: int
-    n_calls: int  # of `fit` and `partial_fit`, that trained this net
+    n_calls: int  # of `fit` and `partial_fit`
     fixed: dict[str, Any]  # parameters that cannot change while training continues
 
     def predictor(self, x_scaler, y_scaler=None, std_factor=None) -> Predictor:
@@ -86,7 +86,7 @@ class NetworkFit:
     rows: TrainingRows
     batches: Iterable  # yields the mini-batches of an epoch each time it is iterated
     context: DrawContext
-    start: TrainedNet  # with the initial weights, or the weights of the last fit
+    start: TrainedNet  # with initial weights, or the weights of the last fit
 
 
 def prepare_fit(
@@ -101,8 +101,8 @@ def prepare_fit(
 ) -> NetworkFit:
     """Assign the rows, and make the net to train. Every mistake in a parameter fails here.
 
-    `params` are the parameters of the estimator, and `name` is its name for messages. `embedding`
-    is a key of `EMBEDDINGS`. `previous` is the fit to continue; it is not changed.
+    `params` and `name` are the parameters and the name of the estimator. `embedding` is a key of
+    `EMBEDDINGS`. `previous` is the fit to continue; it is not changed.
     """
     fixed = _read_fixed(params, method, previous, plan)
     settings = _read_settings(params, name, plan)

@@ -27,13 +27,7 @@ _CHUNK_ELEMENTS = 2**22
 
 
 class HoldOut:
-    """The held-out rows of each member: the one place to ask a net about rows it did not see.
-
-    Parameters
-    ----------
-    rows : TrainingRows
-        With held-out rows for each member.
-    """
+    """The held-out rows of each member: the one place to ask a net about rows it did not see."""
 
     def __init__(self, rows: TrainingRows):
         n_held_out = rows.held_out.shape[1]
@@ -50,18 +44,13 @@ class HoldOut:
         return ((scores * self._weights).sum(1) / self._weights.sum(1)).cpu().numpy()
 
     def ask_all_members(self, net: StackedNet, function) -> tuple[torch.Tensor, torch.Tensor]:
-        """Apply a function to what all members say about the held-out rows of each member.
+        """Apply a function to the outputs of all members on the held-out rows of each member.
 
         `function(member, raw, y)` gets the raw outputs `(member, output, component, sample)` of
         all members on the rows that `member` holds out, and the targets `(target, sample)`.
         Samples are the last axis of its result.
 
-        Returns
-        -------
-        values : torch.Tensor
-            Results for all held-out rows, float64, samples last.
-        weights : torch.Tensor of shape (sample,)
-            Weights of the rows.
+        Returns the results for all held-out rows, float64, and the weights of the rows.
         """
         values = [
             self._map(net, partial(function, member), x.expand(len(self._x), -1, -1), y)
@@ -92,21 +81,6 @@ class HeldOutMonitor:
     A member stops for good after `patience` epochs in a row that did not raise its best score by
     more than `tol`. Later epochs, which other members still need, do not change its result. So
     the stack ends with the weights of members that are trained one by one.
-
-    Parameters
-    ----------
-    hold_out : HoldOut
-    n_members : int
-        Number of networks in the stack.
-    patience : int
-    tol : float
-
-    Attributes
-    ----------
-    scores : list of ndarray of shape (n_members,)
-        Held-out scores after each epoch.
-    best_scores : ndarray of shape (n_members,)
-        Best score of each member so far.
     """
 
     def __init__(self, hold_out: HoldOut, n_members: int, *, patience: int, tol: float):
@@ -114,7 +88,7 @@ class HeldOutMonitor:
         self.best_scores = np.full(n_members, -np.inf)
         self._stale = np.zeros(n_members, dtype=int)
         self._best_tensors: list[list[torch.Tensor] | None] = [None] * n_members
-        self.scores: list[np.ndarray] = []
+        self.scores: list[np.ndarray] = []  # per epoch, (member,)
 
     def start_from(self, net: StackedNet) -> None:
         """Take the current weights of the net as the best so far."""
@@ -218,19 +192,9 @@ def calibrate_std(
     also chose the epoch; with a few hundred of them the error is slightly low as well. The error
     of the mean is at least what M independent errors would give.
 
-    Parameters
-    ----------
-    net : StackedNet
-        With a `GaussianHead`.
-    hold_out : HoldOut or None
-    enabled : bool
-        Whether to estimate the factor, if there are held-out rows.
-    ddof : int
-        Subtracted from the number of components in the variance of their means.
-    default : ndarray of shape (n_targets,)
-        The factor without an estimate.
-    y_scale : ndarray of shape (n_targets,)
-        The unit of the scaled targets.
+    `ddof` is subtracted from the number of components in the variance of their means. `default`,
+    `(target,)`, is the factor if it is not estimated. `y_scale`, `(target,)`, is the unit of the
+    scaled targets.
     """
     head, n_members = net.criterion_, net.module_.core.n_members
     assert isinstance(head, GaussianHead)

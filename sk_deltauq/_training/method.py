@@ -22,14 +22,14 @@ class DrawContext:
 
     data: FitData  # all training rows of this call
     seed: int
-    # The number of the `partial_fit` call; 0 in `fit`, so that `fit` on the same rows draws the
-    # same values with and without `warm_start`.
+    # Number of the `partial_fit` call; 0 in `fit`, so that `fit` on the same rows draws the same
+    # values with and without `warm_start`.
     call: int
     settings: TrainingSettings
-    n_train: int  # rows that each member trains on
-    n_held_out: int  # rows that each member holds out
-    previous: dict[str, Any] | None  # what the method kept in the fit that this one continues
-    earlier: dict[str, Any] | None  # the same, if earlier calls of `partial_fit` saw other rows
+    n_train: int  # per member
+    n_held_out: int
+    previous: dict[str, Any] | None  # the values kept by the fit that this one continues
+    earlier: dict[str, Any] | None  # the same if earlier calls of `partial_fit` saw other rows
 
 
 class Method(ABC):

@@ -50,14 +50,8 @@ class WeightAverage:
     Large steps find flatter minima than small ones, and leave the weights scattered around them.
     The average is the centre of the scatter and better than its points (Polyak and Juditsky,
     1992; Izmailov et al., UAI 2018), so the steps need not shrink first. Weights after single
-    steps are too alike to improve the mean. In the first epochs it is a plain mean.
-
-    Parameters
-    ----------
-    net : StackedNet
-        All its floating-point numbers are averaged, buffers of a user's module too.
-    n_epochs : int
-        The last value has the weight 1 / `n_epochs`; older values lose weight with every epoch.
+    steps are too alike to improve the mean. In the first epochs it is a plain mean, later the
+    last value has the weight 1 / `n_epochs`. Buffers of a user's module are averaged too.
     """
 
     def __init__(self, net: StackedNet, n_epochs: int):
@@ -137,30 +131,12 @@ class StackedNet(NeuralNet):
         monitor: Callable[[StackedNet], bool] | None = None,
         progress=None,
     ) -> bool:
-        """Run at most `n_epochs` epochs.
+        """Run at most `n_epochs` epochs; return whether the monitor stopped training.
 
-        Parameters
-        ----------
-        rows : TrainingRows
-        batches : iterable
-            Yields the mini-batches of an epoch each time it is iterated.
-        step : callable
-            `step(network, head, batch)`, see `Method.step`.
-        n_epochs : int
-        decay : bool, default=False
-            Whether the step size falls by `inverse_scaling`; the epochs in the history count.
-        averaged_epochs : int, default=1
-            Number of epochs over which the weights are averaged. The monitor sees the average,
-            and the net ends with it. Training itself continues from the last weights.
-        monitor : callable, optional
-            Called with the net after each epoch; training stops when it returns True.
-        progress : tqdm.tqdm, optional
-            A progress bar to advance by one per epoch.
-
-        Returns
-        -------
-        bool
-            Whether training stopped before `n_epochs`.
+        `batches` yields the mini-batches of an epoch each time it is iterated, for `Method.step`.
+        With `decay` the step size falls by `inverse_scaling`; the epochs in the history count.
+        The monitor gets the net, with the weights averaged over `averaged_epochs`, after each
+        epoch. The net ends with the average; training itself continues from the last weights.
 
         Raises
         ------

@@ -74,18 +74,7 @@ def assign_folds(rng: np.random.Generator, n_rows: int, n_folds: int, n_members:
     The rows are shuffled, sorted by label if there are labels, and assigned in turn, so the folds
     are stratified. One row of each label belongs to no fold: every member trains on every class.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    n_rows, n_folds, n_members : int
-        The first `n_members` of `n_folds` folds are held out.
-    labels : ndarray of shape (n_rows,), optional
-        Class of each row.
-
-    Returns
-    -------
-    train, held_out : ndarray of shape (n_members, n_train), (n_members, n_held_out)
-        Row numbers, equally many for all members.
+    Returns row numbers to train on and to hold out, `(member, row)`, equally many per member.
     """
     order = rng.permutation(n_rows)
     if labels is not None:
@@ -105,25 +94,14 @@ Bounds = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Scaled training rows, and the rows of each network of a stack.
+    """Scaled training rows, and the rows of each network of a stack, on the training device."""
 
-    Attributes
-    ----------
-    x, y, weights : torch.Tensor
-        Float32, `(row, feature)`, `(row, target)` and `(row,)`, on the training device; weights
-        are positive with mean one.
-    train, held_out : torch.Tensor
-        Row numbers, `(member, row)`. All members have equally many; `held_out` has no columns
-        without early stopping.
-    generators : list of torch.Generator
-        One per member, for the order of the rows and for what a method draws per sample.
-    """
-
-    x: torch.Tensor
-    y: torch.Tensor
-    weights: torch.Tensor
-    train: torch.Tensor
-    held_out: torch.Tensor
+    x: torch.Tensor  # (row, feature), float32
+    y: torch.Tensor  # (row, target)
+    weights: torch.Tensor  # (row,), positive with mean one
+    train: torch.Tensor  # row numbers, (member, row)
+    held_out: torch.Tensor  # row numbers, (member, row); no columns without early stopping
+    # One per member, for the order of the rows and for what a method draws per sample.
     generators: list[torch.Generator]
 
     def __len__(self) -> int:
@@ -212,18 +190,12 @@ def resolve_batch_size(batch_size: int | str, n_rows: int) -> int:
 class ExtraInputs:
     """Inputs beside the rows, which a method draws for each sample.
 
-    Attributes
-    ----------
-    width : int
-        Number of floats per sample.
-    begin_epoch : callable
-        Called at the start of each epoch. It returns `take(bounds)`, which returns the inputs
-        `(member, feature, sample)` of the samples in these mini-batches. The numbers of a sample
-        must come from the generator of its member alone, so that a member meets the same numbers
-        alone and in a stack.
+    `begin_epoch()` returns `take(bounds)`, which returns the inputs `(member, feature, sample)` of
+    the samples in these mini-batches. The numbers of a sample must come from the generator of its
+    member alone, so that a member meets the same numbers alone and in a stack.
     """
 
-    width: int
+    width: int  # floats per sample
     begin_epoch: Callable[[], Callable[[Bounds], torch.Tensor]]
 
 
@@ -233,13 +205,6 @@ class Batches:
 
     An epoch is cut into mini-batches of equal size, up to one row, of at most `batch_size` rows:
     a last batch of a few rows would take an equally large step on far noisier gradients.
-
-    Attributes
-    ----------
-    rows : TrainingRows
-    batch_size : int
-    extra : ExtraInputs or None
-        A second input beside the rows.
     """
 
     rows: TrainingRows

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to train; fields have the names of the estimators' parameters."""
+    """How to train."""
 
     n_members: int
     max_iter: int

@@ -39,15 +39,11 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
         Noise variance: one per row, one per output, or none.
     nll_beta : float, default=0.5
-        Exponent of the beta-NLL loss [2]_: each row's loss is weighted by its predicted variance
-        to this power, between 0 (plain likelihood) and 1 (the mean is fitted as by the squared
-        error).
+        Exponent of the beta-NLL loss, from 0 (plain likelihood) to 1 (squared error of the mean).
     calibrate : bool, default=True
-        Whether to rescale the standard deviations to match the errors on held-out rows, by one
-        factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows.
+        Whether to rescale the standard deviations to match the errors on held-out rows.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [3]_).
+        Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -57,8 +53,7 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction.
+        Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -66,8 +61,7 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
         Largest fraction of the rows that each member holds out, in (0, 0.5].
     warm_start : bool, default=False
@@ -77,8 +71,7 @@ class AnchorEnsembleRegressor(NetworkRegressor):
         as `module(in_features, out_features)`. Its inputs are the (embedded) features.
         `hidden_layer_sizes` and `activation` are then ignored, and `embedding="auto"` means None.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as `{"optimizer":
-        torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or `{"callbacks": [...]}`.
+        Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
@@ -97,10 +90,9 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log density of the held-out (standardised) targets after each epoch, or minus the mean
-        squared error with `noise=None`.
+        Score of the held-out rows after each epoch; None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member.
+        Best held-out score of each member; None without early stopping.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
@@ -118,7 +110,7 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     --------
     AnchorEnsembleClassifier : The same method for class labels.
     DeepEnsembleRegressor : Networks with different initial weights, on the same rows.
-    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors; describes shared parameters.
 
     Notes
     -----
@@ -134,10 +126,6 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     References
     ----------
     .. [1] Thiagarajan et al., "Single Model Uncertainty Estimation via Stochastic Data Centering",
-       NeurIPS 2022.
-    .. [2] Seitzer et al., "On the Pitfalls of Heteroscedastic Uncertainty Estimation with
-       Probabilistic Neural Networks", ICLR 2022.
-    .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
        NeurIPS 2022.
 
     Examples
@@ -194,8 +182,8 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     Networks are not invariant to such shifts, so the trained members differ, and their spread is
     the epistemic uncertainty. The prediction is the mean of the members' probabilities.
 
-    Features are standardised internally.
-    `DeltaUQClassifier` describes the shared parameters in full.
+    `DeltaUQClassifier` and the regressor of this method describe the parameters in full. Features
+    are standardised internally.
 
     Parameters
     ----------
@@ -204,14 +192,11 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks (components), trained as one stacked module. Each has its own anchor,
-        row order and, with early stopping, held-out fold (cross-fitting). With fewer rows than
-        members, some share an anchor.
+        Number of networks (components), trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [2]_).
+        Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -221,8 +206,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction.
+        Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -230,19 +214,16 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
         Largest fraction of the rows that each member holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     module : callable, default=None
         Factory of a torch module that replaces the multilayer perceptron, called once per member
-        as `module(in_features, out_features)`. Its inputs are the (embedded) features.
-        `hidden_layer_sizes` and `activation` are then ignored, and `embedding="auto"` means None.
+        as `module(in_features, out_features)`.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as `{"optimizer":
-        torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or `{"callbacks": [...]}`.
+        Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
@@ -263,7 +244,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log-likelihood of the held-out rows after each epoch.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member.
+        Best held-out score of each member; None without early stopping.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet
@@ -277,13 +258,11 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     --------
     AnchorEnsembleRegressor : The same method for real targets, with notes.
     DeepEnsembleClassifier : Networks with different initial weights, on the same rows.
-    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors.
+    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors; describes shared parameters.
 
     References
     ----------
     .. [1] Thiagarajan et al., "Single Model Uncertainty Estimation via Stochastic Data Centering",
-       NeurIPS 2022.
-    .. [2] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
        NeurIPS 2022.
 
     Examples

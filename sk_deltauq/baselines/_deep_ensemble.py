@@ -39,20 +39,16 @@ class DeepEnsembleRegressor(NetworkRegressor):
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
         Noise variance: one per row, one per output, or none.
     nll_beta : float, default=0.5
-        Exponent of the beta-NLL loss [2]_: each row's loss is weighted by its predicted variance
-        to this power, between 0 (plain likelihood) and 1 (the mean is fitted as by the squared
-        error).
+        Exponent of the beta-NLL loss, from 0 (plain likelihood) to 1 (squared error of the mean).
     calibrate : bool, default=True
-        Whether to rescale the standard deviations to match the errors on held-out rows, by one
-        factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows.
+        Whether to rescale the standard deviations to match the errors on held-out rows.
     adversarial_epsilon : float, default=0.0
         Step of adversarial training, as a fraction of each feature's range over the training rows
         (0.01 in the paper). Each sample is also trained on after a shift by this step in the
         direction that raises the loss (fast gradient sign). This smooths the predictive
         distribution around the training rows and doubles the training time. 0 turns it off.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [3]_).
+        Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -62,8 +58,7 @@ class DeepEnsembleRegressor(NetworkRegressor):
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction.
+        Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -71,8 +66,7 @@ class DeepEnsembleRegressor(NetworkRegressor):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
         Largest fraction of the rows that each member holds out, in (0, 0.5].
     warm_start : bool, default=False
@@ -82,8 +76,7 @@ class DeepEnsembleRegressor(NetworkRegressor):
         as `module(in_features, out_features)`. Its inputs are the (embedded) features.
         `hidden_layer_sizes` and `activation` are then ignored, and `embedding="auto"` means None.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as `{"optimizer":
-        torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or `{"callbacks": [...]}`.
+        Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
@@ -100,10 +93,9 @@ class DeepEnsembleRegressor(NetworkRegressor):
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log density of the held-out (standardised) targets after each epoch, or minus the mean
-        squared error with `noise=None`.
+        Score of the held-out rows after each epoch; None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member.
+        Best held-out score of each member; None without early stopping.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
@@ -121,7 +113,7 @@ class DeepEnsembleRegressor(NetworkRegressor):
     --------
     DeepEnsembleClassifier : The same method for class labels.
     MCDropoutRegressor : One network, averaged over dropout masks.
-    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors; describes shared parameters.
 
     Notes
     -----
@@ -133,10 +125,6 @@ class DeepEnsembleRegressor(NetworkRegressor):
     ----------
     .. [1] Lakshminarayanan et al., "Simple and Scalable Predictive Uncertainty Estimation using
        Deep Ensembles", NeurIPS 2017.
-    .. [2] Seitzer et al., "On the Pitfalls of Heteroscedastic Uncertainty Estimation with
-       Probabilistic Neural Networks", ICLR 2022.
-    .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
-       NeurIPS 2022.
 
     Examples
     --------
@@ -192,8 +180,8 @@ class DeepEnsembleClassifier(NetworkClassifier):
     Each network is trained by the cross-entropy. The prediction is the mean of their
     probabilities, `p(y | x) = mean_m p_m(y | x)` (section 2.4 of [1]_).
 
-    Features are standardised internally.
-    `DeltaUQClassifier` describes the shared parameters in full.
+    `DeltaUQClassifier` and the regressor of this method describe the parameters in full. Features
+    are standardised internally.
 
     Parameters
     ----------
@@ -202,18 +190,14 @@ class DeepEnsembleClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks (components), trained as one stacked module. Each has its own initial
-        weights, row order and, with early stopping, held-out fold (cross-fitting).
+        Number of networks (components), trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     adversarial_epsilon : float, default=0.0
         Step of adversarial training, as a fraction of each feature's range over the training rows
-        (0.01 in the paper). Each sample is also trained on after a shift by this step in the
-        direction that raises the loss (fast gradient sign). This smooths the predictive
-        distribution around the training rows and doubles the training time. 0 turns it off.
+        (0.01 in the paper).
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [2]_).
+        Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -223,8 +207,7 @@ class DeepEnsembleClassifier(NetworkClassifier):
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction.
+        Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -232,19 +215,16 @@ class DeepEnsembleClassifier(NetworkClassifier):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
         Largest fraction of the rows that each member holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     module : callable, default=None
         Factory of a torch module that replaces the multilayer perceptron, called once per member
-        as `module(in_features, out_features)`. Its inputs are the (embedded) features.
-        `hidden_layer_sizes` and `activation` are then ignored, and `embedding="auto"` means None.
+        as `module(in_features, out_features)`.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as `{"optimizer":
-        torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or `{"callbacks": [...]}`.
+        Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
@@ -263,7 +243,7 @@ class DeepEnsembleClassifier(NetworkClassifier):
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log-likelihood of the held-out rows after each epoch.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member.
+        Best held-out score of each member; None without early stopping.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet
@@ -277,14 +257,12 @@ class DeepEnsembleClassifier(NetworkClassifier):
     --------
     DeepEnsembleRegressor : The same method for real targets, with notes.
     MCDropoutClassifier : One network, averaged over dropout masks.
-    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors.
+    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors; describes shared parameters.
 
     References
     ----------
     .. [1] Lakshminarayanan et al., "Simple and Scalable Predictive Uncertainty Estimation using
        Deep Ensembles", NeurIPS 2017.
-    .. [2] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
-       NeurIPS 2022.
 
     Examples
     --------

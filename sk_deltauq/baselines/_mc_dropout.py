@@ -45,15 +45,11 @@ class MCDropoutRegressor(NetworkRegressor):
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
         Noise variance: one per row, one per output, or none.
     nll_beta : float, default=0.5
-        Exponent of the beta-NLL loss [2]_: each row's loss is weighted by its predicted variance
-        to this power, between 0 (plain likelihood) and 1 (the mean is fitted as by the squared
-        error).
+        Exponent of the beta-NLL loss, from 0 (plain likelihood) to 1 (squared error of the mean).
     calibrate : bool, default=True
-        Whether to rescale the standard deviations to match the errors on held-out rows, by one
-        factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows.
+        Whether to rescale the standard deviations to match the errors on held-out rows.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [3]_).
+        Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -63,8 +59,7 @@ class MCDropoutRegressor(NetworkRegressor):
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction.
+        Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -72,15 +67,13 @@ class MCDropoutRegressor(NetworkRegressor):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
         Largest fraction of the rows that each member holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as `{"optimizer":
-        torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or `{"callbacks": [...]}`.
+        Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
@@ -101,10 +94,9 @@ class MCDropoutRegressor(NetworkRegressor):
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members and, with `dropout="auto"`, over rates.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log density of the held-out (standardised) targets after each epoch, or minus the mean
-        squared error with `noise=None`.
+        Score of the held-out rows after each epoch; None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member.
+        Best held-out score of each member; None without early stopping.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
@@ -122,7 +114,7 @@ class MCDropoutRegressor(NetworkRegressor):
     --------
     MCDropoutClassifier : The same method for class labels.
     DeepEnsembleRegressor : Several networks with different initial weights.
-    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors; describes shared parameters.
 
     Notes
     -----
@@ -135,10 +127,6 @@ class MCDropoutRegressor(NetworkRegressor):
     ----------
     .. [1] Gal, Ghahramani, "Dropout as a Bayesian Approximation: Representing Model Uncertainty in
        Deep Learning", ICML 2016.
-    .. [2] Seitzer et al., "On the Pitfalls of Heteroscedastic Uncertainty Estimation with
-       Probabilistic Neural Networks", ICLR 2022.
-    .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
-       NeurIPS 2022.
 
     Examples
     --------
@@ -197,8 +185,8 @@ class MCDropoutClassifier(NetworkClassifier):
     posterior of the network. The prediction is the mean of the probabilities over `n_masks` passes
     (as in eq. 6 of [1]_).
 
-    Features are standardised internally.
-    `DeltaUQClassifier` describes the shared parameters in full.
+    `DeltaUQClassifier` and the regressor of this method describe the parameters in full. Features
+    are standardised internally.
 
     Parameters
     ----------
@@ -207,22 +195,15 @@ class MCDropoutClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     dropout : float or "auto", default=0.05
-        Probability of dropping a hidden unit, in [0, 1), the same in all hidden layers. Inputs are
-        not dropped. Kept units are scaled by `1 / (1 - dropout)`. A larger value gives a larger
-        epistemic uncertainty. "auto" selects 0.005, 0.01, 0.05 or 0.1 by the held-out score: `fit`
-        trains four times as many networks and requires early stopping. `warm_start` and
-        `partial_fit` keep the selected rate.
+        Probability of dropping a hidden unit, in [0, 1), the same in all hidden layers.
     n_masks : int, default=50
-        Number of dropout masks, drawn in `fit` and kept. Predictions average over all masks (the
-        stochastic forward passes of the paper).
+        Number of dropout masks, drawn in `fit` and kept.
     n_members : int, default=1
-        Number of networks, trained as one stacked module. With early stopping, each holds out a
-        different fold (cross-fitting). Predictions average over all pairs of network and mask.
+        Number of networks, trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [2]_).
+        Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -232,8 +213,7 @@ class MCDropoutClassifier(NetworkClassifier):
     learning_rate_init : float, default=0.01
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction.
+        Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -241,15 +221,13 @@ class MCDropoutClassifier(NetworkClassifier):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
         Largest fraction of the rows that each member holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as `{"optimizer":
-        torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or `{"callbacks": [...]}`.
+        Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
@@ -262,7 +240,7 @@ class MCDropoutClassifier(NetworkClassifier):
     dropout_ : float
         Dropout rate: `dropout`, or the selected rate.
     masks_ : ndarray of bool of shape (n_members, n_masks, n_units)
-        Whether each mask keeps each hidden unit. Units are ordered by layer.
+        Whether each mask keeps each hidden unit.
     n_components_ : int
         Number of components of a prediction: members times masks.
     n_iter_ : int
@@ -272,7 +250,7 @@ class MCDropoutClassifier(NetworkClassifier):
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log-likelihood of the held-out rows after each epoch.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member.
+        Best held-out score of each member; None without early stopping.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet
@@ -286,14 +264,12 @@ class MCDropoutClassifier(NetworkClassifier):
     --------
     MCDropoutRegressor : The same method for real targets, with notes.
     DeepEnsembleClassifier : Several networks with different initial weights.
-    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors.
+    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors; describes shared parameters.
 
     References
     ----------
     .. [1] Gal, Ghahramani, "Dropout as a Bayesian Approximation: Representing Model Uncertainty in
        Deep Learning", ICML 2016.
-    .. [2] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
-       NeurIPS 2022.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class PBPRegressor(BaseRegressor):
     rows.
 
     Features and targets are standardised internally. Predictions have the units of `y`. Only one
-    output is supported.
+    output is supported. `DeltaUQRegressor` describes the shared parameters in full.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class PBPRegressor(BaseRegressor):
     See Also
     --------
     MCDropoutRegressor : One network, averaged over dropout masks.
-    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors; describes shared parameters.
 
     Notes
     -----

@@ -36,26 +36,12 @@ class Precision:
     def absorb(self, mean: float, var: float, y: float, weight: float):
         """Update the distribution with one observation.
 
-        The observation is normal with this precision. Its mean is uncertain and normal too.
+        The observation y is normal with this precision. Its mean is uncertain and normal too, with
+        mean `mean` and variance `var`. The weight is a power of the likelihood, in (0, 1].
 
-        Parameters
-        ----------
-        mean, var : float
-            Mean and variance of the uncertain mean.
-        y : float
-            The observation.
-        weight : float
-            Power of the likelihood, above 0 and at most 1.
+        Returns the derivatives of log Z with respect to `mean` and `var`, and the log density of y
+        before the update, without the weight.
 
-        Returns
-        -------
-        d_mean, d_var : float
-            Derivatives of log Z with respect to `mean` and `var`.
-        log_density : float
-            Log density of y before the update, without the weight.
-
-        Notes
-        -----
         Up to a constant, a normal density of precision p to the power w is a normal density of
         precision w p times p^((w - 1) / 2). The second factor is conjugate: it changes the shape.
         """
@@ -71,9 +57,8 @@ class Precision:
         var_2 = var + scaled / (shape + 1)
         ratio_1 = math.sqrt(var_0 / var_1) * math.exp(half_square * (1 / var_0 - 1 / var_1))
         ratio_2 = math.sqrt(var_1 / var_2) * math.exp(half_square * (1 / var_1 - 1 / var_2))
-        if (
-            ratio_1 > 0
-        ):  # both underflow to zero for an extreme y, and the distribution stays unchanged
+        # Both ratios underflow to zero for an extreme y, and the distribution stays unchanged.
+        if ratio_1 > 0:
             new_shape_inverse = ratio_2 / ratio_1 * (shape + 1) / shape - 1
             new_rate_inverse = (ratio_2 * (shape + 1) - ratio_1 * shape) / rate
             # The variance needs shape > 1, and the weight of the next y lowers it by up to 0.5.

@@ -84,21 +84,9 @@ def train(
 ) -> TrainingResult:
     """Absorb the rows in passes, each in a new order, until the score stops improving.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Initial state; changed in place.
-    rows, held_out : Rows
-        Training and held-out rows. Without held-out rows, the losses decide when to stop, and the
-        last state is returned.
-    max_passes, patience, tol
-        `max_iter`, `n_iter_no_change` and `tol` of the estimator.
-    new_rng : callable
-        `new_rng(k)` creates the generator of pass k.
-    resumed : bool
-        Whether the initial state is fitted. It is then returned if no pass improves the score.
-    after_pass : callable
-        Called after each pass.
+    The posterior is changed in place. Without held-out rows, the losses decide when to stop, and
+    the last state is returned. `new_rng(k)` creates the generator of pass k. If the initial state
+    is fitted (`resumed`), it is returned if no pass improves the score.
 
     Raises
     ------

@@ -46,11 +46,9 @@ class VariationalBNNRegressor(NetworkRegressor):
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
         Noise variance: one per row, one per output, or none.
     calibrate : bool, default=True
-        Whether to rescale the standard deviations to match the errors on held-out rows, by one
-        factor per output (`std_factor_`), shrunk towards 1 with the weight of 100 rows.
+        Whether to rescale the standard deviations to match the errors on held-out rows.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [3]_).
+        Sines and cosines of each feature that are added to the inputs.
     batch_size : int or "auto", default="auto"
         Maximum number of rows in a mini-batch.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
@@ -58,8 +56,7 @@ class VariationalBNNRegressor(NetworkRegressor):
     learning_rate_init : float, default=0.003
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction.
+        Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -67,15 +64,13 @@ class VariationalBNNRegressor(NetworkRegressor):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
         Largest fraction of the rows that each member holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as `{"optimizer":
-        torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or `{"callbacks": [...]}`.
+        Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
@@ -92,10 +87,9 @@ class VariationalBNNRegressor(NetworkRegressor):
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Mean log density of the held-out (standardised) targets after each epoch, or minus the mean
-        squared error with `noise=None`.
+        Score of the held-out rows after each epoch; None without early stopping.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member.
+        Best held-out score of each member; None without early stopping.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
@@ -113,7 +107,7 @@ class VariationalBNNRegressor(NetworkRegressor):
     --------
     VariationalBNNClassifier : The same method for class labels.
     MCDropoutRegressor : One network, averaged over dropout masks.
-    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors.
+    sk_deltauq.DeltaUQRegressor : One network, averaged over anchors; describes shared parameters.
 
     Notes
     -----
@@ -140,8 +134,6 @@ class VariationalBNNRegressor(NetworkRegressor):
     .. [1] Blundell et al., "Weight Uncertainty in Neural Networks", ICML 2015.
     .. [2] Kingma et al., "Variational Dropout and the Local Reparameterization Trick",
        NeurIPS 2015.
-    .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
-       NeurIPS 2022.
 
     Examples
     --------
@@ -199,8 +191,8 @@ class VariationalBNNClassifier(NetworkClassifier):
     (eq. 1 of [1]_), computed with the local reparametrisation of [2]_. The prediction is the
     mean of the probabilities of `n_draws` networks drawn from the posterior.
 
-    Features are standardised internally.
-    `DeltaUQClassifier` describes the shared parameters in full.
+    `DeltaUQClassifier` and the regressor of this method describe the parameters in full. Features
+    are standardised internally.
 
     Parameters
     ----------
@@ -211,19 +203,15 @@ class VariationalBNNClassifier(NetworkClassifier):
     prior_std : float, default=1.0
         Standard deviation of the normal prior of each weight and bias.
     kl_weight : float, default=0.1
-        Weight of the Kullback-Leibler divergence in the loss; 1 is the evidence lower bound. A
-        value below 1 narrows the posterior, as if each row had been observed `1 / kl_weight`
-        times. A larger value gives a larger epistemic uncertainty.
+        Weight of the Kullback-Leibler divergence in the loss; 1 is the evidence lower bound.
     n_draws : int, default=50
-        Number of draws of the weights, made in `fit` and kept. Predictions average over all draws.
+        Number of draws of the weights, made in `fit` and kept.
     n_members : int, default=1
-        Number of networks, trained as one stacked module. With early stopping, each holds out a
-        different fold (cross-fitting). Predictions average over all pairs of network and draw.
+        Number of networks, trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
-        Adds sines and cosines of each feature, at three fixed frequencies ("sinusoidal") or at
-        learnt frequencies ("periodic", [3]_).
+        Sines and cosines of each feature that are added to the inputs.
     batch_size : int or "auto", default="auto"
         Maximum number of rows in a mini-batch.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
@@ -231,8 +219,7 @@ class VariationalBNNClassifier(NetworkClassifier):
     learning_rate_init : float, default=0.003
         Step size of Adam in the first epoch.
     averaging : int, default=10
-        Number of epochs in the exponential moving average of the weights, which is scored for
-        early stopping and used for prediction.
+        Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
     tol : float, default=1e-4
@@ -240,15 +227,13 @@ class VariationalBNNClassifier(NetworkClassifier):
     n_iter_no_change : int, default=30
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
-        Whether to hold out rows, stop by their log-likelihood, and restore the best weights of
-        each member.
+        Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
         Largest fraction of the rows that each member holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     net_params : dict, default=None
-        Additional parameters for the `skorch.NeuralNet` used in training, such as `{"optimizer":
-        torch.optim.AdamW, "optimizer__weight_decay": 0.01}` or `{"callbacks": [...]}`.
+        Additional parameters for the `skorch.NeuralNet` used in training.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None
@@ -267,7 +252,7 @@ class VariationalBNNClassifier(NetworkClassifier):
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log-likelihood of the held-out rows after each epoch.
     best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member.
+        Best held-out score of each member; None without early stopping.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet
@@ -281,15 +266,13 @@ class VariationalBNNClassifier(NetworkClassifier):
     --------
     VariationalBNNRegressor : The same method for real targets, with notes.
     MCDropoutClassifier : One network, averaged over dropout masks.
-    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors.
+    sk_deltauq.DeltaUQClassifier : One network, averaged over anchors; describes shared parameters.
 
     References
     ----------
     .. [1] Blundell et al., "Weight Uncertainty in Neural Networks", ICML 2015.
     .. [2] Kingma et al., "Variational Dropout and the Local Reparameterization Trick",
        NeurIPS 2015.
-    .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
-       NeurIPS 2022.
 
     Examples
     --------

@@ -56,6 +56,53 @@ def test_a_changed_reference_is_copied_with_the_numbers_of_the_other_references(
     assert "(see [2]_)" in find_file(package, "DeltaUQClassifier").read_text("utf-8")
 
 
+def test_a_baseline_gets_the_first_sentence_and_the_classifier_of_deltauq_gets_the_whole_text(
+    package, capsys
+):
+    text = "Most epochs, such as 0.5 `x`. 2nd sentence."
+    replace(
+        find_file(package, "DeltaUQRegressor"),
+        "Maximum number of epochs (passes over the training rows).",
+        text,
+    )
+    assert run(package, "--check") == 1
+    assert "MCDropoutRegressor: max_iter differs from" in capsys.readouterr().out
+    run(package, "--fix")
+    assert run(package, "--check") == 0
+    start = "    max_iter : int, default=400\n        "
+    full = find_file(package, "DeltaUQClassifier").read_text("utf-8")
+    short = find_file(package, "MCDropoutRegressor").read_text("utf-8")
+    assert f"{start}{text}\n" in full
+    assert short.count(f"{start}Most epochs, such as 0.5 `x`.\n") == 2  # the classifier too
+
+
+def test_the_classifier_of_a_baseline_gets_the_first_sentence_of_its_regressor(package):
+    replace(
+        find_file(package, "MCDropoutRegressor"),
+        "Number of dropout masks, drawn in `fit` and kept.",
+        "Number of masks. They are kept.",
+    )
+    run(package, "--fix")
+    text = find_file(package, "MCDropoutClassifier").read_text("utf-8")
+    assert text.count("Number of masks. They are kept.") == 1
+    assert "        Number of masks.\n" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("        One line\n        and more. Rest.\n", "        One line and more.\n"),
+        ("        From 0.5 on, i.e. more.\n", "        From 0.5 on, i.e. more.\n"),
+        (
+            f"        {'word ' * 20}end. \n",
+            f"        {'word ' * 17}word\n        word word end.\n",
+        ),
+    ],
+)
+def test_a_text_is_shortened_to_its_first_sentence_and_wrapped(text, short):
+    assert shared_docs.shorten_text(text) == short
+
+
 def test_a_citation_without_a_reference_is_an_error(package):
     replace(
         find_file(package, "DeltaUQRegressor"), "Torch device for", "See [1]_. Torch device for"
