@@ -7,6 +7,7 @@ from scipy.spatial.distance import cdist
 from torch import nn
 
 from sk_deltauq._methods.anchored import Anchored, DistanceInflation, Landmarks
+from sk_deltauq._networks import mlp as mlp_module
 from sk_deltauq._networks.mlp import ACTIVATIONS
 from sk_deltauq._training.rows import Batches, TrainingRows
 from tests._helpers import make_spec
@@ -66,6 +67,17 @@ def test_components_take_samples_of_each_member(name):
     expected = pair_one_by_one(network, x, c.expand(M, -1, -1))
     network.set_anchors(c.T)
     torch.testing.assert_close(network.components(x), expected, **EXACT)
+
+
+@pytest.mark.parametrize("sizes", [(), (8,)])
+def test_anchors_in_several_parts_are_all_anchors_at_once(sizes, monkeypatch):
+    """The parts share memory without a gradient, but not if they are the result."""
+    net, x = network(sizes=sizes), draws(D, N)
+    net.set_anchors(draws(K, D, seed=1))
+    with torch.inference_mode():
+        expected = net.components(x)
+        monkeypatch.setattr(mlp_module, "_CACHE_FLOATS", 2 * M * net.core.widths[0] * N)
+        torch.testing.assert_close(net.components(x), expected, **EXACT)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -217,6 +229,14 @@ def test_landmarks_of_earlier_rows_stay_candidates():
     inside_both = torch.tensor([[0.0, 0.0, 0.0], [10.0, 10.0, 10.0]])
     assert (excess(later, inside_both) == 0).all()
     assert (excess(first, inside_both) > 0).tolist() == [False, True]
+
+
+def test_the_reach_does_not_shrink_with_later_rows():
+    """Dense rows alone have a small reach; the reach of earlier rows still counts."""
+    dense = 0.01 * rows(300)
+    assert pick(dense).reach < 1
+    earlier = Landmarks(dense[:1].numpy(), reach=7.0)
+    assert pick(dense, earlier=earlier).reach == 7.0
 
 
 def test_the_factor_grows_with_the_distance_from_the_rows():

@@ -63,7 +63,7 @@ def test_anchored_layer_starts_like_a_torch_linear_layer_of_double_width():
 
 
 @pytest.mark.parametrize("reuse", [False, True])
-@pytest.mark.parametrize("n_at_a_time", [1, 2, K])
+@pytest.mark.parametrize("n_at_a_time", [1, 2, 4, K])  # the last of four is shorter
 def test_pair_all_is_a_loop_over_anchors(anchored, monkeypatch, n_at_a_time, reuse):
     monkeypatch.setattr(mlp_module, "_CACHE_FLOATS", n_at_a_time * M * H * N)
     x, c = rows(M, D, N), rows(M, D, K, seed=1)
