@@ -100,6 +100,20 @@ def test_tied_weights_are_averaged_and_put_back_once():
     assert torch.equal(values[-1][0], values[-1][1]), "the two layers share one weight"
 
 
+def test_a_buffer_that_views_the_start_of_a_parameter_does_not_replace_it():
+    module = nn.Module()
+    module.weight = nn.Parameter(torch.zeros(4))
+    module.register_buffer("head", module.weight.detach()[:2])
+    net = Net(module)
+    average = WeightAverage(net, 5)
+    for value in (1.0, 3.0):
+        module.weight.data.fill_(value)
+        average.update()
+    with average.in_place():
+        assert module.weight.tolist() == [2.0] * 4
+    assert module.weight.tolist() == [3.0] * 4
+
+
 def test_averaging_leaves_the_training_of_tied_weights_alone(regression_data):
     """The held-out rows see the average after each epoch; the next epoch must not."""
     params = {"module": tied, "max_iter": 6, "n_iter_no_change": 6, "random_state": 0}
