@@ -135,7 +135,7 @@ def test_divergence_while_training_goes_on_leaves_the_last_fit(make, data, metho
 
 
 def test_a_real_ctrl_c_reaches_the_caller():
-    """The signal is sent once training runs, at whatever point it is by then."""
+    """The signal arrives after the first epoch, at any point of the training."""
     code = f"""
         import os, threading
         import numpy as np

@@ -78,7 +78,9 @@ def load(spec: Spec, sources: Sources) -> Dataset:
 def _require_openml(spec: Spec) -> None:
     try:
         import openml  # noqa: F401
-    except Exception as error:  # the import reads and creates files, and needs many packages
+    # Any class of error: on import openml reads its configuration, creates folders, and imports
+    # many packages.
+    except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "openml":
             problem = 'is not installed. pip install "sk-deltauq[openml]"'
         else:
@@ -136,7 +138,8 @@ def _load(spec: Spec, folder: Path, how: str, refresh: bool = False) -> Dataset:
         )
     except MemoryError:
         raise
-    except Exception as error:  # openml raises even a bare KeyError for a web page
+    # Any class of error: openml has no common one. A web page in place of XML is a bare KeyError.
+    except Exception as error:
         raise _explain_failure(error, spec, folder) from error
     source = f"OpenML data set {number} ({dataset.name}, version {dataset.version}), {how}"
     way_out = f"The copy is in {folder}. Delete this folder to download the set again."
@@ -152,7 +155,8 @@ def _load(spec: Spec, folder: Path, how: str, refresh: bool = False) -> Dataset:
         raise _explain_failure(error, spec, folder) from error
     except DataCorrupt as error:
         raise DataCorrupt(f"{error} {way_out}") from error
-    except Exception as error:  # the file may hold anything
+    # Any class of error: a damaged cache file reaches the parsers of ARFF, Parquet and pickle.
+    except Exception as error:
         raise DataCorrupt(
             f"{spec.name}: {source}, cannot be read ({type(error).__name__}: {error}). {way_out}"
         ) from error

@@ -38,7 +38,8 @@ def run_task(study: Study, task: Task, dataset: DataSet) -> dict:
             record.update(_check_finite(study, found))
         except MemoryError:
             raise
-        except Exception:  # any other exception is a result of the method
+        # Any class of error: a method may raise anything, and its failure is the result.
+        except Exception:
             record["error"] = traceback.format_exc()
     record["warnings"] = sorted({str(w.message) for w in caught})
     record["status"] = "failed" if record["error"] else "done"

@@ -55,10 +55,11 @@ class WeightAverage:
     """
 
     def __init__(self, net: StackedNet, n_epochs: int):
-        modules = net.module_, net.criterion_
+        # Not the buffers of the network itself, such as masks: they are large, and constant.
+        modules = net.module_.core, net.criterion_
         tensors = [t for module in modules for t in module.state_dict().values()]
         # Each tensor once, because a user's module may share weights between layers, and the
-        # largest of those with one address. Buffers that do not change are their own average.
+        # largest tensor of each address.
         by_size = sorted((t for t in tensors if t.is_floating_point()), key=torch.numel)
         self._live = list({t.data_ptr(): t for t in by_size}.values())
         self._mean = [t.clone() for t in self._live]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -125,10 +126,14 @@ class TrainingRows:
         rows are drawn with replacement, in proportion to their weights. The result is the
         `take` of `ExtraInputs`.
         """
-        is_uniform = bool((self.weights == self.weights[0]).all())
-        places = self.draw_permutations() if is_uniform else self.draw_weighted_places()
+        places = self.draw_permutations() if self._is_uniform else self.draw_weighted_places()
         partners = self.pick(places)
         return lambda bounds: self.x[partners[:, bounds[0][0] : bounds[-1][1]]].transpose(1, 2)
+
+    @cached_property
+    def _is_uniform(self) -> bool:
+        """Whether all rows have the same weight: asked in each epoch, found once."""
+        return bool((self.weights == self.weights[0]).all())
 
     def draw_weighted_places(self) -> list[torch.Tensor]:
         """Draw as many places as training rows per member, in proportion to the weights."""

@@ -1,5 +1,7 @@
 """The moving average of the weights, and what a fit ends with."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from torch import nn
 
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._training.net import WeightAverage
+from sk_deltauq.baselines import MCDropoutRegressor
 from tests._helpers import member_weights
 
 
@@ -23,14 +26,18 @@ class Net:
     """The part of a net that an average uses."""
 
     def __init__(self, module):
-        self.module_, self.criterion_ = module, nn.Module()
+        self.module_, self.criterion_ = SimpleNamespace(core=module), nn.Module()
         self.criterion_.noise = nn.Parameter(torch.zeros(2))
 
 
 def run(values, n_epochs):
     """Return the average after each epoch."""
     net, averages = Net(Module()), []
-    floats, counts, noise = net.module_.floats, net.module_.counts, net.criterion_.noise.detach()
+    floats, counts, noise = (
+        net.module_.core.floats,
+        net.module_.core.counts,
+        net.criterion_.noise.detach(),
+    )
     average = WeightAverage(net, n_epochs)
     for epoch, value in enumerate(values):
         floats[:] = torch.as_tensor(value)
@@ -63,16 +70,16 @@ def test_it_is_the_weighted_mean_of_the_definition():
 def test_an_error_in_the_context_puts_the_weights_back():
     net = Net(Module())
     average = WeightAverage(net, 2)
-    net.module_.floats[:] = 1
+    net.module_.core.floats[:] = 1
 
     def interrupted():
         with average.in_place():
-            assert not net.module_.floats.any()
+            assert not net.module_.core.floats.any()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert (net.module_.floats == 1).all()
+    assert (net.module_.core.floats == 1).all()
 
 
 def tied(n_in, n_out):
@@ -84,7 +91,7 @@ def tied(n_in, n_out):
 
 def test_tied_weights_are_averaged_and_put_back_once():
     net = Net(tied(3, 2))
-    layers = [net.module_[i] for i in (0, 2, 4)]
+    layers = [net.module_.core[i] for i in (0, 2, 4)]
     average, values = WeightAverage(net, 5), []
     for seed in range(4):
         generator = torch.Generator().manual_seed(seed)
@@ -112,6 +119,17 @@ def test_a_buffer_that_views_the_start_of_a_parameter_does_not_replace_it():
     with average.in_place():
         assert module.weight.tolist() == [2.0] * 4
     assert module.weight.tolist() == [3.0] * 4
+
+
+def test_the_masks_of_a_network_are_not_averaged(regression_data):
+    """They are constant, and larger than the weights: copying them would cost time per epoch."""
+    net = MCDropoutRegressor((4,), max_iter=2, random_state=0).fit(*regression_data).net_
+    net.module_.masks.fill_(7.0)
+    average = WeightAverage(net, 3)
+    average.update()
+    net.module_.masks.fill_(9.0)
+    with average.in_place():
+        assert (net.module_.masks == 9).all()
 
 
 def test_averaging_leaves_the_training_of_tied_weights_alone(regression_data):

@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -170,7 +171,7 @@ def test_a_counter_and_shared_weights_enter_the_average_as_they_should():
     head = torch.nn.Linear(1, 1)
     network = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
     network.append(network[0])
-    net = type("Net", (), {"module_": network, "criterion_": head})()
+    net = SimpleNamespace(module_=SimpleNamespace(core=network), criterion_=head)
     average = WeightAverage(net, 3)
     values = np.random.default_rng(0).normal(size=6)
     expected = None

@@ -36,7 +36,7 @@ def draw_starts(dataset):
 
 STUDY = Study(
     module=__name__,
-    data=("hills", "waves"),
+    data=("hills", "valleys"),
     load=lambda name, sources: toy_dataset(name=name, seed=len(name)),
     methods={
         f"nearest-{k}": Method(f"nearest-{k}", f"{k} neighbours", "", "", make_neighbours(k))
@@ -53,5 +53,5 @@ STUDY = Study(
     references=("nearest-3",),
     costs=("steps",),
     overview=("regret", "steps"),
-    defaults={"data": "hills,waves", "methods": "nearest-1,nearest-3", "protocol": "starts"},
+    defaults={"data": "hills,valleys", "methods": "nearest-1,nearest-3", "protocol": "starts"},
 )
