@@ -1,9 +1,10 @@
 """scikit-learn estimators for tabular data that say how sure they are (Delta-UQ)."""
 
-from sk_deltauq import baselines, distributions, metrics
+from sk_deltauq import baselines, distributions, exceptions, metrics
 from sk_deltauq._deltauq_classifier import DeltaUQClassifier
 from sk_deltauq._deltauq_regressor import DeltaUQRegressor
 from sk_deltauq.distributions import CategoricalMixture, NormalMixture
+from sk_deltauq.exceptions import UncertaintyWarning
 
 __version__ = "0.1.0.dev0"
 
@@ -12,7 +13,9 @@ __all__ = [
     "DeltaUQClassifier",
     "DeltaUQRegressor",
     "NormalMixture",
+    "UncertaintyWarning",
     "baselines",
     "distributions",
+    "exceptions",
     "metrics",
 ]

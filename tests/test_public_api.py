@@ -45,14 +45,19 @@ def public_objects():
     return list({load(name): name for name in names if callable(load(name))}.values())
 
 
-CLASSES = [name for name in public_objects() if inspect.isclass(load(name))]
-FUNCTIONS = [name for name in public_objects() if not inspect.isclass(load(name))]
+CLASSES = [
+    name
+    for name in public_objects()
+    if inspect.isclass(load(name)) and not issubclass(load(name), Warning)
+]
+FUNCTIONS = [name for name in public_objects() if inspect.isroutine(load(name))]
 METHODS = [
     f"{name}.{method}"
     for name in CLASSES
     for method, value in inspect.getmembers(load(name), inspect.isroutine)
     # scikit-learn documents the methods of its base classes and mixins.
-    if not method.startswith("_") and value.__module__.startswith("sk_deltauq")
+    if not method.startswith("_")
+    and (getattr(value, "__module__", None) or "").startswith("sk_deltauq")
 ]
 
 
