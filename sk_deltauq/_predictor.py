@@ -56,6 +56,9 @@ class Predictor:
     ddof: int = 1
     # Factor of the spread and the standard deviations of the components, (1,) or (output,).
     std_factor: np.ndarray = field(default_factory=lambda: np.ones(1))
+    # Standard deviation to add to the epistemic part, in units of the scaled target, (1,) or
+    # (output,): a target that never varied says nothing about its spread.
+    added_std: np.ndarray = field(default_factory=lambda: np.zeros(1))
     # Scaled rows to the factor of the total standard deviation, (row,). The noise does not change:
     # the increase is epistemic.
     inflation: nn.Module | None = None
@@ -95,7 +98,7 @@ class Predictor:
     @property
     def state(self) -> dict[str, Any]:
         """All numbers that determine the predictions, by name: tensors and arrays."""
-        state: dict[str, Any] = {"std_factor": self.std_factor}
+        state: dict[str, Any] = {"std_factor": self.std_factor, "added_std": self.added_std}
         for name in ("x_scaler", "y_scaler"):
             if (scaler := getattr(self, name)) is not None:
                 state |= {f"{name}.mean_": scaler.mean_, f"{name}.scale_": scaler.scale_}
@@ -168,6 +171,7 @@ def compute_moments(predictor: Predictor, x: torch.Tensor, names: tuple[str, ...
     inflation = None if names == ("mean",) else predictor.inflation
     if inflation is not None:
         epistemic += (epistemic + aleatoric) * (inflation(x).double()[:, None] ** 2 - 1)
+    epistemic = epistemic + _on(mean, predictor.added_std) ** 2
     variances = {"epistemic": epistemic, "aleatoric": aleatoric, "total": epistemic + aleatoric}
     return [
         mean * scale + offset if name == "mean" else variances[name].sqrt() * scale
@@ -193,13 +197,15 @@ def spread_components(predictor: Predictor, parts, x: torch.Tensor):
     shifts = (means - centre) * spread
     stds, *mean_stds = (part * factor for part in (stds, *mean_stds))
     noise = None
-    if mean_stds or predictor.inflation is not None:
+    if mean_stds or predictor.inflation is not None or predictor.added_std.any():
         noise = stds.square().mean(dim=0).sqrt()
     if mean_stds:
         stds = torch.hypot(stds, mean_stds[0])
     if predictor.inflation is not None:
         inflation = predictor.inflation(x).double()[:, None]
         shifts, stds = shifts * inflation, stds * inflation
+    if predictor.added_std.any():
+        stds = torch.hypot(stds, _on(stds, predictor.added_std))
     return centre + shifts, stds, noise
 
 

@@ -7,17 +7,20 @@ and a way out, and what a network needs: finite scales, and a list of constant c
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any
 
 import numpy as np
 import torch
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import gen_batches
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_consistent_length, gen_batches
+from sklearn.utils.validation import column_or_1d, validate_data
 
+from sk_deltauq._duplicates import count_common_rows, merge_copies, warn_about_near_copies
 from sk_deltauq._sklearn import check_sample_weight
+from sk_deltauq.exceptions import UncertaintyWarning
 
 FLOAT_DTYPES = [np.float64, np.float32]
 
@@ -42,6 +45,8 @@ class FitData:
     y: torch.Tensor  # (row, target), encoded
     weights: torch.Tensor  # (row,)
     labels: np.ndarray | None  # (row,), class numbers, for a classifier
+    groups: np.ndarray | None = None  # (row,), group numbers, if the user names groups
+    validation: FitData | None = None  # the user's own rows to hold out
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ class FitPlan:
     resume: bool  # continue from the fitted net, its scales and its classes
     partial: bool = False  # `partial_fit`: one epoch, and more rows may come
     classes: Any = None  # all classes that will ever come, if the caller names them
+    groups: Any = None  # (row,): rows of a group are held out together
+    validation: tuple[Any, Any] | None = None  # (X_val, y_val), the user's own rows to hold out
 
 
 def _find_columns_without_numbers(X) -> list:
@@ -131,25 +138,81 @@ def drop_rows_without_weight(weights: np.ndarray, *arrays) -> tuple[Any, ...]:
     )
 
 
-def scale_rows(estimator, X, targets, weights, labels, plan: FitPlan) -> FitData:
+def check_groups(groups, X) -> np.ndarray | None:
+    """Number the groups of the rows; None stays None.
+
+    Raises
+    ------
+    ValueError
+        If there is not one value per row, a value is missing, or there is only one group.
+    """
+    if groups is None:
+        return None
+    groups = column_or_1d(groups)
+    check_consistent_length(X, groups)
+    if any(_is_missing(value) for value in groups):
+        raise ValueError("groups must name a group for each row, but some values are missing.")
+    names, numbers = np.unique(groups, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(
+            f"groups must hold at least two different values, got only {names[0]!r}. Rows of one "
+            "group cannot be held out from each other: leave groups out, or give X_val and y_val."
+        )
+    return numbers
+
+
+def _is_missing(value) -> bool:
+    return (
+        value is None or value is getattr(sys.modules.get("pandas"), "NA", None) or value != value
+    )
+
+
+def scale_rows(estimator, X, targets, weights, labels, plan: FitPlan, groups=None) -> FitData:
     """Scale the rows, and fit the scaler of the estimator unless it continues from a fit.
 
-    `targets` are encoded, `(row, target)`; `weights` include class weights.
+    `targets` are encoded, `(row, target)`; `weights` include class weights. Equal rows become one
+    row with their summed weight, except in `partial_fit`.
     """
     weights = scale_weights(weights)
     # A class weight of zero equals a sample weight of zero.
-    X, targets, weights, labels = drop_rows_without_weight(weights, X, targets, weights, labels)
+    X, targets, weights, labels, groups = drop_rows_without_weight(
+        weights, X, targets, weights, labels, groups
+    )
+    if not plan.partial:
+        kept, weights = merge_copies(X, targets.numpy(), weights, groups)
+        if kept is not None:
+            X, targets, weights = X[kept], targets[kept], scale_weights(weights)
+            labels, groups = (None if a is None else a[kept] for a in (labels, groups))
     if plan.resume:
         check_still_constant(X, estimator.x_scaler_, "X")
     else:
         estimator.x_scaler_ = fit_input_scaler(X, weights, more_to_come=plan.partial)
+    x = scale_to_tensor(X, estimator.x_scaler_)
+    if not (plan.partial or plan.validation or groups is not None):
+        warn_about_near_copies(x.numpy())
     return FitData(
         X=X,
-        x=scale_to_tensor(X, estimator.x_scaler_),
+        x=x,
         y=targets,
         weights=torch.from_numpy(weights.astype(np.float32)),
         labels=labels,
+        groups=groups,
     )
+
+
+def add_validation_rows(data: FitData, X_val, targets, labels, x_scaler: Scaler) -> FitData:
+    """Attach the user's own rows to hold out; warn if some of them are training rows too."""
+    n_common = count_common_rows(data.X, data.y.numpy(), X_val, targets.numpy())
+    if n_common:
+        warnings.warn(
+            f"{n_common} of {len(X_val)} validation rows are also training rows, so the hold-out "
+            "is not independent and the uncertainty comes out too small. Remove them from X or "
+            "from X_val.",
+            UncertaintyWarning,
+            stacklevel=6,
+        )
+    x = scale_to_tensor(X_val, x_scaler)
+    return replace(data, validation=FitData(X_val, x, targets, torch.ones(len(x)), labels))
 
 
 class Scaler(StandardScaler):
@@ -216,6 +279,26 @@ def fit_target_scaler(Y: np.ndarray, weights: np.ndarray, *, more_to_come=False)
     scaler.scale_ = np.where(constant, size if more_to_come else resolution, scaler.scale_)
     scaler.constant_ = constant & (not more_to_come)
     return scaler
+
+
+def guess_constant_std(scaler: Scaler, n_rows: int) -> np.ndarray:
+    """Return a standard deviation for each constant target, and zero for each target that varies.
+
+    Equal targets in `n_rows` rows do not say how far the next one lies. The guess is Bayesian: a
+    normal target with known mean and a prior worth one row, whose standard deviation is the size
+    of the target (1 for a target of zero). It falls with the square root of the number of rows.
+    """
+    constant = scaler.constant_
+    if constant.any():
+        warnings.warn(
+            f"y is constant in output {np.flatnonzero(constant).tolist()}: all {n_rows} distinct "
+            "rows have the same target. Nothing is known about its spread, so the standard "
+            "deviation is a guess from the size of y and the number of rows. Check y.",
+            UncertaintyWarning,
+            stacklevel=6,
+        )
+    size = np.where(scaler.mean_ == 0, 1.0, np.abs(scaler.mean_))
+    return np.where(constant, size * np.sqrt((1 + 1 / n_rows) / (n_rows + 1)), 0.0)
 
 
 def check_still_constant(values: np.ndarray, scaler: Scaler, name: str) -> None:

@@ -36,9 +36,19 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
     def _predictor(self) -> Predictor:
         """Collect what prediction needs from the fitted attributes."""
 
-    def _fit(self, X, y, sample_weight):
+    def _fit(self, X, y, sample_weight, groups=None, X_val=None, y_val=None):
         """Fit from scratch or, with `warm_start`, from the last fit."""
-        plan = FitPlan(resume=getattr(self, "warm_start", False) and self._is_fitted())
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val must be given together: rows and their targets.")
+        if groups is not None and X_val is not None:
+            raise ValueError(
+                "groups and X_val both say which rows to hold out. Give one of them only."
+            )
+        plan = FitPlan(
+            resume=getattr(self, "warm_start", False) and self._is_fitted(),
+            groups=groups,
+            validation=None if X_val is None else (X_val, y_val),
+        )
         return self._fit_as_planned(X, y, sample_weight, plan)
 
     def _partial_fit(self, X, y, sample_weight, classes=None):

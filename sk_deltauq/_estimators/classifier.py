@@ -23,6 +23,8 @@ from sk_deltauq._training.net import StackedNet
 from sk_deltauq._validation import (
     FitData,
     FitPlan,
+    add_validation_rows,
+    check_groups,
     check_table,
     check_weights,
     drop_rows_without_weight,
@@ -48,7 +50,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
     def _method(self, plan: FitPlan) -> Method:
         """Return the method, made from the current parameters."""
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, *, groups=None, X_val=None, y_val=None):
         """Fit the model.
 
         Parameters
@@ -60,6 +62,14 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, at least zero. Only their ratios matter. Rows of weight zero are
             ignored.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, such as a patient or a batch. Rows of a group are held out together,
+            so the uncertainty holds for new groups. Keyword only.
+        X_val : array-like of shape (n_val_samples, n_features), default=None
+            Rows to hold out in place of folds, such as the latest rows of a time series. All
+            networks then train on all rows of `X`. Keyword only.
+        y_val : array-like of shape (n_val_samples,), default=None
+            Class labels of `X_val`.
 
         Returns
         -------
@@ -71,8 +81,13 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         ValueError
             If a parameter or the data are invalid (the estimator is then unchanged), or if
             training diverges (the estimator is then not fitted, or unchanged with `warm_start`).
+
+        Warns
+        -----
+        UncertaintyWarning
+            If the uncertainty may be wrong: few rows, no hold-out, near copies among the rows.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, groups, X_val, y_val)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Train for one epoch on the given rows, without early stopping.
@@ -223,8 +238,8 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
     def _encode(self, X, y, sample_weight, plan: FitPlan) -> FitData:
         """Check the rows, scale them, and number the classes."""
         X, y = check_table(self, X, y, reset=not plan.resume)
-        weights = check_weights(sample_weight, X)
-        X, y, weights = drop_rows_without_weight(weights, X, y, weights)
+        weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
+        X, y, weights, groups = drop_rows_without_weight(weights, X, y, weights, groups)
         check_classification_targets(y)
         if plan.partial and self.class_weight == "balanced":
             raise ValueError(
@@ -239,14 +254,11 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
                 f"classes must equal the classes of the first call, {self.classes_.tolist()}, or "
                 f"be None, got {named.tolist()}. Start afresh with fit for other classes."
             )
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(
-                f"y has labels {unknown.tolist()} that are not among the classes "
-                f"{self.classes_.tolist()} of the first call. Name all labels there "
-                "(partial_fit(..., classes=...)), or start afresh with fit."
-            )
-        labels = np.searchsorted(self.classes_, y)
+        labels = self._number_classes(
+            y,
+            "y",
+            "Name all labels there (partial_fit(..., classes=...)), or start afresh with fit.",
+        )
         if self.class_weight is not None:
             factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)[labels]
             if not (np.isfinite(factors).all() and factors.min() >= 0):
@@ -260,15 +272,31 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
                     f"class_weight={self.class_weight!r} leaves no row with a positive weight. "
                     "Give at least one class of y a positive weight."
                 )
-        targets = torch.from_numpy(labels.astype(np.float32))[:, None]
-        return scale_rows(self, X, targets, weights, labels, plan)
+        data = scale_rows(self, X, _as_targets(labels), weights, labels, plan, groups)
+        if plan.validation is None:
+            return data
+        X_val, y_val = check_table(self, *plan.validation, reset=False)
+        labels = self._number_classes(
+            y_val, "y_val", "Add rows with these labels to X, or drop them."
+        )
+        return add_validation_rows(data, X_val, _as_targets(labels), labels, self.x_scaler_)
+
+    def _number_classes(self, y, name: str, way_out: str) -> np.ndarray:
+        """Return the position of each label in `classes_`."""
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"{name} has labels {unknown.tolist()} that are not among the classes "
+                f"{self.classes_.tolist()} of the first call. {way_out}"
+            )
+        return np.searchsorted(self.classes_, y)
 
     def _set_up(self, X, y, sample_weight, plan: FitPlan):
         data, params = self._encode(X, y, sample_weight, plan), self.get_params(deep=False)
-        method, head = self._method(plan), CategoricalHead(len(self.classes_))
+        method, make_head = self._method(plan), partial(CategoricalHead, len(self.classes_))
         embedding = None if params["embedding"] == "auto" else params["embedding"]
         previous, name = self._trained_ if plan.resume else None, type(self).__name__
-        fit = prepare_fit(params, name, method, head, embedding, data, plan, previous)
+        fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
         if params.get("temper") and not fit.rows.held_out.numel():
             raise ValueError(
                 "temper=True takes its reference range from held-out rows, and there are none "
@@ -279,7 +307,12 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         return partial(run_fit, fit, calibrate)
 
     def _predictor(self):
-        return self._trained_.predictor(self.x_scaler_)
+        return self._trained_.predictor(x_scaler=self.x_scaler_)
+
+
+def _as_targets(labels: np.ndarray) -> torch.Tensor:
+    """Class numbers `(row,)` as targets `(row, 1)`."""
+    return torch.from_numpy(labels.astype(np.float32))[:, None]
 
 
 def mean_logit_std(logits: torch.Tensor) -> torch.Tensor:

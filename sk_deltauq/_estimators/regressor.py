@@ -24,11 +24,14 @@ from sk_deltauq._validation import (
     FitData,
     FitPlan,
     Scaler,
+    add_validation_rows,
+    check_groups,
     check_still_constant,
     check_table,
     check_weights,
     drop_rows_without_weight,
     fit_target_scaler,
+    guess_constant_std,
     scale_rows,
     scale_to_tensor,
 )
@@ -47,8 +50,9 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
     n_outputs_: int
     y_scaler_: Scaler
+    _constant_std_: np.ndarray  # (output,), in the units of y: zero for a target that varies
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, *, groups=None, X_val=None, y_val=None):
         """Fit the model.
 
         Parameters
@@ -60,6 +64,14 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, at least zero. Only their ratios matter. Rows of weight zero are
             ignored.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, such as a patient or a batch. Rows of a group are held out together,
+            so the uncertainty holds for new groups. Keyword only.
+        X_val : array-like of shape (n_val_samples, n_features), default=None
+            Rows to hold out in place of folds, such as the latest rows of a time series. All
+            networks then train on all rows of `X`. Keyword only.
+        y_val : array-like of shape (n_val_samples,) or (n_val_samples, n_outputs), default=None
+            Targets of `X_val`.
 
         Returns
         -------
@@ -71,8 +83,13 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         ValueError
             If a parameter or the data are invalid (the estimator is then unchanged), or if
             training diverges (the estimator is then not fitted, or unchanged with `warm_start`).
+
+        Warns
+        -----
+        UncertaintyWarning
+            If the uncertainty may be wrong: few rows, no hold-out, near copies among the rows.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, groups, X_val, y_val)
 
     def partial_fit(self, X, y, sample_weight=None):
         """Train for one epoch on the given rows, without early stopping.
@@ -229,28 +246,43 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
     def _encode(self, X, y, sample_weight, plan: FitPlan) -> FitData:
         """Check the rows, and scale rows and targets."""
-        checks = {"multi_output": True, "y_numeric": True}
-        X, y = check_table(self, X, y, reset=not plan.resume, **checks)
-        weights = check_weights(sample_weight, X)
-        X, y, weights = drop_rows_without_weight(weights, X, y, weights)
+        X, Y = self._check_targets(X, y, reset=not plan.resume)
+        weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
+        X, Y, weights, groups = drop_rows_without_weight(weights, X, Y, weights, groups)
+        if not plan.resume:
+            self.n_outputs_ = Y.shape[1]
+            self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
+        else:
+            self._check_outputs(Y, "y")
+            check_still_constant(Y, self.y_scaler_, "y")
+        targets = scale_to_tensor(Y, self.y_scaler_)
+        data = scale_rows(self, X, targets, weights, None, plan, groups)
+        if not (plan.partial and plan.resume):
+            self._constant_std_ = guess_constant_std(self.y_scaler_, len(data.x))
+        if plan.validation is None:
+            return data
+        X_val, Y_val = self._check_targets(*plan.validation, reset=False)
+        self._check_outputs(Y_val, "y_val")
+        targets = scale_to_tensor(Y_val, self.y_scaler_)
+        return add_validation_rows(data, X_val, targets, None, self.x_scaler_)
+
+    def _check_targets(self, X, y, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Check rows and targets; return the targets as `(row, target)`."""
+        X, y = check_table(self, X, y, reset=reset, multi_output=True, y_numeric=True)
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         if y.dtype.kind in "mM":
             raise ValueError(f"y must hold numbers, got dates or times, {y.dtype}.")
         Y = y.reshape(len(y), -1).astype(np.float64, copy=False)
         assert_all_finite(Y, input_name="y")  # a None in an array of objects is NaN only now
-        if not plan.resume:
-            self.n_outputs_ = Y.shape[1]
-            self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
-        elif Y.shape[1] != self.n_outputs_:
+        return X, Y
+
+    def _check_outputs(self, Y, name: str) -> None:
+        if Y.shape[1] != self.n_outputs_:
             raise ValueError(
-                f"y must have {self.n_outputs_} outputs, as in the first fit, got {Y.shape[1]}. "
-                "Call fit with warm_start=False to start afresh."
+                f"{name} must have {self.n_outputs_} outputs, as in the first fit, got "
+                f"{Y.shape[1]}. Call fit with warm_start=False to start afresh."
             )
-        else:
-            check_still_constant(Y, self.y_scaler_, "y")
-        targets = scale_to_tensor(Y, self.y_scaler_)
-        return scale_rows(self, X, targets, weights, None, plan)
 
     def _map_moments(self, X, *names):
         """Map rows to some of mean, epistemic, aleatoric and total, in the units of y.
@@ -316,20 +348,16 @@ class NetworkRegressor(BaseRegressor):
     def _set_up(self, X, y, sample_weight, plan: FitPlan):
         data, params = self._encode(X, y, sample_weight, plan), self.get_params(deep=False)
         method = self._method(plan)
-        head = GaussianHead(
-            self.n_outputs_,
-            noise=params["noise"],
-            # The loss of a variational network is a bound on the evidence, without such weights.
-            nll_beta=params.get("nll_beta", 0.0),
-            n_members=params["n_members"] * max(len(method.variants), 1),
-        )
+        # The loss of a variational network is a bound on the evidence, without such weights.
+        noise, nll_beta = params["noise"], params.get("nll_beta", 0.0)
+        make_head = partial(GaussianHead, self.n_outputs_, noise, nll_beta)
         embedding = params["embedding"]
         if embedding == "auto":
             has_rows = len(data.x) >= _ROWS_PER_FEATURE_TO_EMBED * data.x.shape[1]
             # A user's module gets the rows as its author expects them.
             embedding = "alternating" if has_rows and params.get("module") is None else None
         previous, name = self._trained_ if plan.resume else None, type(self).__name__
-        fit = prepare_fit(params, name, method, head, embedding, data, plan, previous)
+        fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
         keeps_factor = plan.partial and plan.resume
         calibrate = partial(
             calibrate_std,
@@ -341,5 +369,9 @@ class NetworkRegressor(BaseRegressor):
         return partial(run_fit, fit, calibrate)
 
     def _predictor(self):
-        std_factor = np.atleast_1d(self.std_factor_)
-        return self._trained_.predictor(self.x_scaler_, self.y_scaler_, std_factor)
+        return self._trained_.predictor(
+            x_scaler=self.x_scaler_,
+            y_scaler=self.y_scaler_,
+            std_factor=np.atleast_1d(self.std_factor_),
+            added_std=self._constant_std_ / self.y_scaler_.scale_,
+        )

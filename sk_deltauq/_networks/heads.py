@@ -74,7 +74,7 @@ class GaussianHead(Head):
     ICLR 2022, eq. 5).
     """
 
-    def __init__(self, n_targets, *, noise, nll_beta, n_members):
+    def __init__(self, n_targets: int, noise: str | None, nll_beta: float, n_members: int):
         super().__init__()
         self.n_targets, self.noise, self.nll_beta = n_targets, noise, nll_beta
         self.n_network_outputs = n_targets * (2 if noise == "heteroscedastic" else 1)
@@ -139,8 +139,8 @@ class GaussianHead(Head):
 class CategoricalHead(Head):
     """Logits of `n_classes` classes; the target is the class index."""
 
-    def __init__(self, n_classes: int):
-        super().__init__()
+    def __init__(self, n_classes: int, n_members: int = 1):
+        super().__init__()  # members need nothing of their own here
         self.n_network_outputs = n_classes
 
     def forward(self, raw: torch.Tensor, target) -> torch.Tensor:

@@ -25,6 +25,7 @@ from sk_deltauq._host import (
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import NetworkSpec
 from sk_deltauq._predictor import NetworkComponents, Predictor
+from sk_deltauq._training.folds import plan_hold_out, warn_about_hold_out
 from sk_deltauq._training.held_out import HoldOut, make_monitor
 from sk_deltauq._training.method import DrawContext, Method
 from sk_deltauq._training.net import StackedNet, make_net
@@ -60,8 +61,8 @@ class TrainedNet:
     n_calls: int  # of `fit` and `partial_fit`
     fixed: dict[str, Any]  # parameters that cannot change while training continues
 
-    def predictor(self, x_scaler, y_scaler=None, std_factor=None) -> Predictor:
-        """Return what prediction needs."""
+    def predictor(self, **scales) -> Predictor:
+        """Return what prediction needs; `scales` are the scalers and the calibration."""
         network, head = self.net.module_, self.net.criterion_
         return Predictor(
             module=NetworkComponents(network, head),
@@ -70,11 +71,9 @@ class TrainedNet:
             # Not the parameter `device`: skorch moves a model from a GPU to the CPU if it is
             # unpickled on a machine without GPU.
             device=self.net.device,
-            x_scaler=x_scaler,
-            y_scaler=y_scaler,
             ddof=self.method.ddof,
-            std_factor=np.ones(1) if std_factor is None else std_factor,
             inflation=self.kept.get("_inflation_"),
+            **scales,
         )
 
 
@@ -93,7 +92,7 @@ def prepare_fit(
     params: Mapping[str, Any],
     name: str,
     method: Method,
-    head: Head,
+    make_head: Callable[[int], Head],
     embedding: str | None,
     data: FitData,
     plan: FitPlan,
@@ -101,18 +100,31 @@ def prepare_fit(
 ) -> NetworkFit:
     """Assign the rows, and make the net to train. Every mistake in a parameter fails here.
 
-    `params` and `name` are the parameters and the name of the estimator. `embedding` is a key of
-    `EMBEDDINGS`. `previous` is the fit to continue; it is not changed.
+    `params` and `name` are the parameters and the name of the estimator. `make_head(n_networks)`
+    makes the head, and `embedding` is a key of `EMBEDDINGS`. `previous` is the fit to continue; it
+    is not changed.
     """
     fixed = _read_fixed(params, method, previous, plan)
     settings = _read_settings(params, name, plan)
     seed = previous.seed if previous else draw_seed(params["random_state"])
     call, kept = (previous.n_calls, previous.kept) if previous else (0, None)
-    members = [m for m in range(settings.n_members) for _ in method.variants or [method]]
+    hold_out = plan_hold_out(
+        settings.early_stopping,
+        data,
+        settings.n_members,
+        settings.validation_fraction,
+        partial=plan.partial,
+    )
+    if previous:
+        hold_out = replace(hold_out, n_networks=previous.net.module_.core.n_members)
+    members = [m for m in range(hold_out.n_networks) for _ in method.variants or [method]]
+    head = make_head(len(members))
 
     rng = numpy_rng(seed, Stream.FOLDS)
     generators = torch_generators(seed, Stream.BATCHES, members, call)
-    rows = assign_rows(data, settings, members, rng, generators)
+    rows = assign_rows(data, settings, hold_out, members, rng, generators)
+    if not (plan.partial and plan.resume):
+        warn_about_hold_out(name, rows.n_units, data, partial=plan.partial)
     batch_size = resolve_batch_size(settings.batch_size, len(data.x))
     context = DrawContext(
         data=data,
@@ -154,14 +166,11 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     """
     settings, start, net = fit.settings, fit.start, fit.start.net
     method, kept = start.method, start.kept
-    seeded = _seeds_for_user_code(fit)
     hold_out, monitor = make_monitor(fit.rows, settings)
     bar = tqdm(
         total=settings.max_iter, desc=settings.name, unit="epoch", disable=not settings.verbose
     )
-    flops = 2 * len(fit.rows.train) * net.batch_size * net.module_.core.width**2
-    threads = one_thread() if flops < _FLOPS_WORTH_THREADS else contextlib.nullcontext()
-    with seeded, bar, threads:
+    with bar, _host_of_training(fit):
         if start.n_calls:
             # Training must not end with weights worse than those that it started from.
             monitor.start_from(net)
@@ -187,18 +196,44 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
             ConvergenceWarning,
             stacklevel=5,
         )
+    found = {**monitor.summarise(), **calibrate(net, hold_out)}
+    if settings.ends_on_all_rows and fit.context.data.validation is None and hold_out is not None:
+        with _host_of_training(fit):
+            _train_on_all_rows(net, fit, method, n_epochs=len(monitor.scores))
     trained = replace(start, method=method, kept=kept, n_calls=start.n_calls + 1)
     return {
         "net_": net,
         "seed_": start.seed,
+        "n_networks_": net.module_.core.n_members,
         "n_components_": net.module_.n_components,
         "n_iter_": len(net.history),
         "loss_curve_": net.history[:, "train_loss"],
-        **monitor.summarise(),
-        **calibrate(net, hold_out),
+        **found,
         **kept,
         "_trained_": trained,
     }
+
+
+def _train_on_all_rows(net: StackedNet, fit: NetworkFit, method: Method, n_epochs: int) -> None:
+    """Train every network on all rows, the held-out rows too, for as many epochs again."""
+    settings, n_networks = fit.settings, net.module_.core.n_members
+    everyone = torch.arange(len(fit.context.data.x), device=fit.rows.train.device)
+    rows = replace(
+        fit.rows,
+        train=everyone.repeat(n_networks, 1),
+        held_out=fit.rows.held_out[:n_networks, :0],
+        held_out_weights=fit.rows.held_out_weights[:n_networks, :0],
+        # Of several variants of a network one is left.
+        generators=fit.rows.generators[:: len(fit.rows.train) // n_networks],
+    )
+    net.train(
+        rows,
+        batches=method.batches(net.module_, rows, net.batch_size),
+        step=method.step,
+        n_epochs=n_epochs,
+        decay=settings.learning_rate == "invscaling",
+        averaged_epochs=settings.averaging,
+    )
 
 
 def _keep_best_variant(net: StackedNet, method: Method, monitor, hold_out) -> Method:
@@ -242,6 +277,8 @@ def _read_settings(params: Mapping[str, Any], name: str, plan: FitPlan) -> Train
     copied += ("n_iter_no_change", "early_stopping", "validation_fraction")
     return TrainingSettings(
         **{key: params[key] for key in copied},
+        # Without a noise model there is no noise to fit too closely, and each row counts.
+        ends_on_all_rows="noise" in params and params["noise"] is None,
         partial=plan.partial,
         max_iter=1 if plan.partial else params["max_iter"],
         averaging=1 if plan.partial else params["averaging"],
@@ -277,10 +314,15 @@ def _check_device(device: str) -> str:
     return device
 
 
-def _seeds_for_user_code(fit: NetworkFit):
-    """Seed torch's global generators if the user's code runs in training; ours uses none."""
+@contextlib.contextmanager
+def _host_of_training(fit: NetworkFit):
+    """One thread if more do not pay, and seeded global generators if the user's code runs."""
     start, settings = fit.start, fit.settings
-    if start.fixed.get("module") is None and "callbacks" not in settings.net_params:
-        return contextlib.nullcontext()
-    seed = int(numpy_rng(start.seed, Stream.MODULE, start.n_calls).integers(2**63))
-    return torch_seeded(seed, settings.device)
+    flops = 2 * len(fit.rows.train) * start.net.batch_size * start.net.module_.core.width**2
+    with contextlib.ExitStack() as stack:
+        if start.fixed.get("module") is not None or "callbacks" in settings.net_params:
+            seed = int(numpy_rng(start.seed, Stream.MODULE, start.n_calls).integers(2**63))
+            stack.enter_context(torch_seeded(seed, settings.device))
+        if flops < _FLOPS_WORTH_THREADS:
+            stack.enter_context(one_thread())
+        yield

@@ -36,7 +36,8 @@ class HoldOut:
         self._n_components = min(max(budget, 2), _MAX_COMPONENTS)
         self._x = rows.x[rows.held_out].transpose(1, 2)  # (member, feature, sample)
         self._y = rows.y[rows.held_out].transpose(1, 2)
-        self._weights = rows.weights[rows.held_out].double()
+        self._weights = rows.held_out_weights.double()
+        self.n_units = rows.n_units
 
     def score(self, net: StackedNet) -> np.ndarray:
         """Return the weighted mean score of each member on its own held-out rows."""

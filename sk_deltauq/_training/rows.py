@@ -1,4 +1,4 @@
-"""Training rows in memory: folds to hold out, rows of each member, and mini-batches."""
+"""Training rows in memory: the rows of each network, and mini-batches."""
 
 from __future__ import annotations
 
@@ -11,82 +11,13 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+from sk_deltauq._training.folds import HoldOutPlan, assign_hold_out
 from sk_deltauq._training.settings import TrainingSettings
 from sk_deltauq._validation import FitData
-
-# With fewer held-out rows the score means nothing.
-_MIN_HELD_OUT = 5
-# With fewer rows per fold the score is noisy enough to make larger folds worth it, up to a quarter
-# of the rows. On five UCI sets cut down to 25 to 180 rows this was better than a tenth, and both
-# were far better than training on all rows to the end, because variances overfit.
-_WANTED_HELD_OUT, _FEWEST_FOLDS = 20, 4
 
 # Rows are gathered for many mini-batches at a time, in one call instead of one per batch. Not for
 # a whole epoch, which would hold a second and a third copy of a large training set.
 _GATHER_ELEMENTS = 2**20
-
-
-def count_folds(
-    early_stopping: bool | str,
-    n_samples: int,
-    n_members: int,
-    validation_fraction: float,
-    *,
-    n_classes: int = 0,
-    partial: bool = False,
-) -> int:
-    """Return the number of folds, of which each member holds out one; 0 for no hold-out.
-
-    One row of each class belongs to no fold, see `assign_folds`. `partial_fit` has no folds.
-
-    Raises
-    ------
-    ValueError
-        If `early_stopping` is True in `partial_fit`, or with fewer rows than folds.
-    """
-    if partial and early_stopping not in (False, "auto"):
-        raise ValueError(
-            "partial_fit does not support early_stopping=True: one call has no later epochs "
-            "to compare with. Use early_stopping='auto' or False."
-        )
-    if partial or not early_stopping:
-        return 0
-    n_rows = n_samples - n_classes
-    n_folds = math.ceil(1 / validation_fraction - 1e-9)
-    if early_stopping == "auto":
-        n_folds = min(n_folds, max(n_rows // _WANTED_HELD_OUT, _FEWEST_FOLDS))
-        n_folds = max(n_folds, n_members)
-        return n_folds if n_rows // n_folds >= _MIN_HELD_OUT else 0
-    n_folds = max(n_folds, n_members)
-    if n_rows < n_folds:
-        besides = " (and one more row of each class)" if n_classes else ""
-        members = f"n_members={n_members} and " if n_members > 1 else ""
-        raise ValueError(
-            f"early_stopping=True needs at least one row for each of {n_folds} folds{besides} "
-            f"with {members}validation_fraction={validation_fraction}, got n_samples={n_samples}. "
-            "Raise validation_fraction, or use early_stopping='auto' or False."
-        )
-    return n_folds
-
-
-def assign_folds(rng: np.random.Generator, n_rows: int, n_folds: int, n_members: int, labels=None):
-    """Assign a different hold-out fold to each member.
-
-    The rows are shuffled, sorted by label if there are labels, and assigned in turn, so the folds
-    are stratified. One row of each label belongs to no fold: every member trains on every class.
-
-    Returns row numbers to train on and to hold out, `(member, row)`, equally many per member.
-    """
-    order = rng.permutation(n_rows)
-    if labels is not None:
-        order = order[np.argsort(labels[order], kind="stable")]
-        _, first = np.unique(labels[order], return_index=True)
-        order = np.delete(order, first)
-    size = len(order) // n_folds
-    held_out = np.stack([np.sort(order[m::n_folds][:size]) for m in range(n_members)])
-    everyone = np.arange(n_rows)
-    train = np.stack([np.setdiff1d(everyone, fold, assume_unique=True) for fold in held_out])
-    return train, held_out
 
 
 # First and last sample of each of some consecutive mini-batches
@@ -101,7 +32,10 @@ class TrainingRows:
     y: torch.Tensor  # (row, target)
     weights: torch.Tensor  # (row,), positive with mean one
     train: torch.Tensor  # row numbers, (member, row)
-    held_out: torch.Tensor  # row numbers, (member, row); no columns without early stopping
+    held_out: torch.Tensor  # row numbers, (member, row); no columns without hold-out
+    held_out_weights: torch.Tensor  # (member, row), zero for rows that pad a shorter fold
+    # How many independent rows (groups, if the user names them) all networks hold out together.
+    n_units: int
     # One per member, for the order of the rows and for what a method draws per sample.
     generators: list[torch.Generator]
 
@@ -149,6 +83,7 @@ class TrainingRows:
 def assign_rows(
     data: FitData,
     settings: TrainingSettings,
+    hold_out: HoldOutPlan,
     members: Sequence[int],
     rng: np.random.Generator,
     generators: list[torch.Generator],
@@ -157,26 +92,23 @@ def assign_rows(
 
     `members` names the member of each network; `rng` assigns the folds.
     """
-    n_rows, n_members, device = len(data.x), settings.n_members, settings.device
-    n_folds = count_folds(
-        settings.early_stopping,
-        n_rows,
-        n_members,
-        settings.validation_fraction,
-        n_classes=0 if data.labels is None else len(np.unique(data.labels)),
-        partial=settings.partial,
+    x, y, weights = data.x, data.y, data.weights / data.weights.mean()
+    parts = assign_hold_out(rng, data, hold_out)
+    if data.validation is not None:
+        x, y = torch.cat([x, data.validation.x]), torch.cat([y, data.validation.y])
+        weights = torch.cat([weights, data.validation.weights])
+    train, held_out, counts = (
+        torch.from_numpy(part[list(members)])
+        for part in (parts.train, parts.held_out, parts.counts)
     )
-    if n_folds:
-        train, held_out = assign_folds(rng, n_rows, n_folds, n_members, data.labels)
-    else:
-        train = np.tile(np.arange(n_rows), (n_members, 1))
-        held_out = np.empty((n_members, 0), dtype=np.int64)
     return TrainingRows(
-        x=data.x.to(device),
-        y=data.y.to(device),
-        weights=(data.weights / data.weights.mean()).to(device),
-        train=torch.from_numpy(train[list(members)]).to(device),
-        held_out=torch.from_numpy(held_out[list(members)]).to(device),
+        x=x.to(settings.device),
+        y=y.to(settings.device),
+        weights=weights.to(settings.device),
+        train=train.to(settings.device),
+        held_out=held_out.to(settings.device),
+        held_out_weights=(weights[held_out] * counts).to(settings.device),
+        n_units=parts.n_units,
         generators=generators,
     )
 

@@ -20,6 +20,7 @@ class TrainingSettings:
     n_iter_no_change: int
     early_stopping: bool | str
     validation_fraction: float
+    ends_on_all_rows: bool  # train on the held-out rows too, once they have told what they can
     partial: bool  # a call of `partial_fit`: one epoch, no hold-out, no warning
     device: str
     net_params: dict

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -18,7 +18,12 @@ from sk_deltauq._host import Stream, draw_seed, numpy_rng, one_thread
 from sk_deltauq._predictor import Predictor
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._training.fit import layer_sizes
-from sk_deltauq._training.rows import assign_folds, count_folds
+from sk_deltauq._training.folds import (
+    Assignment,
+    assign_hold_out,
+    plan_hold_out,
+    warn_about_hold_out,
+)
 from sk_deltauq._validation import FitData, FitPlan
 from sk_deltauq.baselines._pbp_moments import network_moments
 from sk_deltauq.baselines._pbp_posterior import Posterior
@@ -163,13 +168,19 @@ class PBPRegressor(BaseRegressor):
                 "per output."
             )
         hidden = layer_sizes(self.hidden_layer_sizes)
-        n_folds = count_folds(
-            self.early_stopping, len(data.x), 1, self.validation_fraction, partial=plan.partial
+        hold_out = replace(
+            plan_hold_out(
+                self.early_stopping, data, 1, self.validation_fraction, partial=plan.partial
+            ),
+            n_networks=1,  # one posterior, also on few rows
         )
+        parts = assign_hold_out(numpy_rng(seed, Stream.FOLDS), data, hold_out)
+        if not (plan.partial and plan.resume):
+            warn_about_hold_out(type(self).__name__, parts.n_units, data, partial=plan.partial)
         if not plan.resume:
             sizes = (data.x.shape[1], *hidden, 1)
             posterior = Posterior(sizes, numpy_rng(seed, Stream.WEIGHTS))
-            return lambda: self._train(posterior, n_folds, data, plan, seed)
+            return lambda: self._train(posterior, parts, data, plan, seed)
         fitted = tuple(mean.shape[1] for mean in self._posterior_.means[:-1])
         if hidden != fitted:
             raise ValueError(
@@ -178,18 +189,15 @@ class PBPRegressor(BaseRegressor):
                 "warm_start=False."
             )
         posterior = copy.deepcopy(self._posterior_)
-        return lambda: self._train(posterior, n_folds, data, plan, seed)
+        return lambda: self._train(posterior, parts, data, plan, seed)
 
-    def _train(self, posterior, n_folds: int, data: FitData, plan: FitPlan, seed: int):
+    def _train(self, posterior, parts: Assignment, data: FitData, plan: FitPlan, seed: int):
         """Absorb the rows, and return the fitted attributes."""
         call = self._n_calls_ if plan.resume else 0
-        arrays = (data.x, data.y[:, 0], data.weights / data.weights.mean())
-        rows, held_out = Rows(*(tensor.double().numpy() for tensor in arrays)), None
-        if n_folds:
-            train_rows, held_out_rows = assign_folds(
-                numpy_rng(seed, Stream.FOLDS), len(rows), n_folds, n_members=1
-            )
-            rows, held_out = rows[train_rows[0]], rows[held_out_rows[0]]
+        rows = _scale_weights(data)
+        if data.validation is not None:
+            rows = rows.append(_scale_weights(data.validation))
+        rows, held_out = rows[parts.train[0]], rows[parts.held_out[0][parts.counts[0]]]
         max_passes = 1 if plan.partial else self.max_iter
         name = type(self).__name__
         bar = tqdm(total=max_passes, desc=name, unit="pass", disable=not self.verbose)
@@ -197,7 +205,7 @@ class PBPRegressor(BaseRegressor):
             trained = train(
                 posterior,
                 rows,
-                held_out,
+                held_out if len(held_out) else None,
                 max_passes=max_passes,
                 patience=self.n_iter_no_change,
                 tol=self.tol,
@@ -228,7 +236,14 @@ class PBPRegressor(BaseRegressor):
             device="cpu",
             x_scaler=self.x_scaler_,
             y_scaler=self.y_scaler_,
+            added_std=self._constant_std_ / self.y_scaler_.scale_,
         )
+
+
+def _scale_weights(data: FitData) -> Rows:
+    """Rows in float64 with weights of mean one."""
+    arrays = (data.x, data.y[:, 0], data.weights / data.weights.mean())
+    return Rows(*(tensor.double().numpy() for tensor in arrays))
 
 
 class PBPComponents(nn.Module):

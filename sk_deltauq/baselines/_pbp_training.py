@@ -32,6 +32,11 @@ class Rows:
     def __getitem__(self, index) -> Rows:
         return Rows(self.x[index], self.y[index], self.weights[index])
 
+    def append(self, other: Rows) -> Rows:
+        """Return the rows followed by other rows."""
+        pairs = (self.x, other.x), (self.y, other.y), (self.weights, other.weights)
+        return Rows(*map(np.concatenate, pairs))
+
     def in_parts(self) -> Rows:
         """Split rows with weights above one into several equal parts with smaller weights.
 

@@ -1,0 +1,80 @@
+"""Copies among the training rows: equal rows become weights, near copies cause a warning.
+
+A copy is no further evidence. If one copy is held out and the other one trains, the held-out
+errors look smaller than the errors on new rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from sk_deltauq.exceptions import UncertaintyWarning
+
+# Rows with equal features are copies, unless more than one in so many of them has several targets.
+# Then the table is coarse: its equal rows are different observations.
+_COPIES_PER_EXCEPTION = 100
+
+# A near copy is this much nearer than the 20th neighbour. If rows are spread evenly along a curve
+# or in more dimensions, at most 4 % of them are near copies.
+_NEAR, _N_NEIGHBOURS, _SHARE_TO_WARN = 0.002, 20, 0.1
+_N_ASKED = 256
+
+
+def merge_copies(X, Y, weights, groups=None):
+    """Find the rows to keep, and the summed weights of each with its copies.
+
+    Copies agree in features, targets and group. `X` is `(row, feature)`, `Y` is `(row, target)`,
+    `weights` and `groups` are `(row,)`.
+
+    Returns row numbers, in their order, and weights; the row numbers are None without copies.
+    """
+    n_distinct_x, _, _ = _find_distinct(X)
+    if n_distinct_x == len(X):
+        return None, weights
+    n_distinct, first, which = _find_distinct(np.column_stack([X, Y]))
+    if (n_distinct - n_distinct_x) * _COPIES_PER_EXCEPTION > n_distinct_x:
+        return None, weights
+    if groups is not None:
+        n_distinct, first, which = _find_distinct(np.column_stack([which, groups]))
+    summed = np.bincount(which, weights, minlength=n_distinct)
+    order = np.argsort(first)
+    return first[order], summed[order]
+
+
+def count_common_rows(X, Y, X_val, Y_val) -> int:
+    """Count the validation rows that are equal to a training row, in features and targets."""
+    _, _, which = _find_distinct(np.vstack([np.hstack([X, Y]), np.hstack([X_val, Y_val])]))
+    return int(np.isin(which[len(X) :], which[: len(X)]).sum())
+
+
+def _find_distinct(table):
+    """Count the distinct rows; return where each comes first, and which of them every row is."""
+    table = np.ascontiguousarray(table, dtype=np.float64) + 0.0  # -0.0 equals 0.0
+    rows = table.view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
+    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    return len(first), first, which
+
+
+def warn_about_near_copies(x: np.ndarray) -> None:
+    """Warn if many of the scaled rows `(row, feature)` have a near copy that is not equal."""
+    if len(x) <= 2 * _N_NEIGHBOURS:
+        return
+    asked = x[np.linspace(0, len(x) - 1, min(len(x), _N_ASKED)).astype(int)]
+    # The nearest row is the row itself.
+    distances, _ = (
+        NearestNeighbors(n_neighbors=_N_NEIGHBOURS + 1, algorithm="brute").fit(x).kneighbors(asked)
+    )
+    nearest, far = distances[:, 1], distances[:, -1]
+    share = float(np.mean((nearest > 0) & (nearest < _NEAR * far)))
+    if share >= _SHARE_TO_WARN:
+        warnings.warn(
+            f"About {share:.0%} of the rows of X have a near copy among the other rows. If the "
+            "hold-out separates copies, errors and intervals look better than they are. Pass "
+            "groups=... to fit, with the same value for rows that belong together, or remove "
+            "the copies.",
+            UncertaintyWarning,
+            stacklevel=7,
+        )
