@@ -33,8 +33,9 @@ class DeltaUQClassifier(NetworkClassifier):
     n_anchors : int, default=20
         Number of training rows used as anchors in prediction; all rows if there are fewer.
     n_members : int, default=1
-        Number of networks, trained as one stacked module. With early stopping, each holds out a
-        different fold (cross-fitting). Predictions average over all pairs of network and anchor.
+        Minimum number of networks, trained as one stacked module (see `n_networks_`). They hold
+        out the folds in turn (cross-fitting). Predictions average over all pairs of network and
+        anchor.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     temper : bool, default=False
@@ -68,12 +69,13 @@ class DeltaUQClassifier(NetworkClassifier):
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
         Whether to stop by the log-likelihood of held-out rows and restore the best weights. "auto"
-        does so if each fold has at least 5 rows, and enlarges folds of fewer than 20 rows, up to a
-        quarter of all rows. Without early stopping, training uses all rows until the loss stops
-        falling, and the standard deviations are less reliable.
+        does so from two rows on, with folds of at least 20 rows where five folds allow it. `fit`
+        with `groups`, `X_val` or `y_val` says which rows belong together or are held out. Without
+        early stopping, training uses all rows until the loss stops falling, and the standard
+        deviations are not calibrated.
     validation_fraction : float, default=0.1
-        Largest fraction of the rows that each member holds out, in (0, 0.5]. It is rounded down to
-        1/k for k equal folds, with k at least the number of members: 0.3 becomes 1/4.
+        Fraction of the rows that each network holds out, in (0, 0.5]. It is rounded down to 1/k
+        for k equal folds: 0.3 becomes 1/4. `early_stopping="auto"` enlarges small folds.
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
         ignores `random_state`. With early stopping, the held-out score never gets worse.
@@ -98,16 +100,19 @@ class DeltaUQClassifier(NetworkClassifier):
     ----------
     anchors_ : ndarray of shape (min(n_anchors, n_samples), n_features)
         Training rows used as anchors, in the units of `X`.
+    n_networks_ : int
+        Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
+        (or groups) together. One member is five networks below 75 rows, one from 600 rows on.
     n_components_ : int
-        Number of components of a prediction: members times anchors.
+        Number of components of a prediction: networks times anchors.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log-likelihood of the held-out rows after each epoch. None without early stopping.
-    best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member; None without early stopping.
+    best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
+        Best held-out score of each network; None without hold-out.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     temper_range_ : tuple of float, or None

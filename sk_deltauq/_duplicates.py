@@ -13,8 +13,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from sk_deltauq.exceptions import UncertaintyWarning
 
-# Rows with equal features are copies, unless more than one in so many of them has several targets.
-# Then the table is coarse: its equal rows are different observations.
+# Rows with equal features are copies, unless more than 1 % of the distinct ones have several
+# targets. Then the table is coarse: its equal rows are different observations.
 _COPIES_PER_EXCEPTION = 100
 
 # A near copy is this much nearer than the 20th neighbour. If rows are spread evenly along a curve

@@ -33,9 +33,9 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks (components), trained as one stacked module. Each has its own anchor,
-        row order and, with early stopping, held-out fold (cross-fitting). With fewer rows than
-        members, some share an anchor.
+        Minimum number of networks (components), trained as one stacked module. Each has its own
+        anchor and row order; they hold out the folds in turn (cross-fitting). With fewer rows
+        than networks, some share an anchor.
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
         Noise variance: one per row, one per output, or none.
     nll_beta : float, default=0.5
@@ -63,7 +63,7 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     early_stopping : bool or "auto", default="auto"
         Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
-        Largest fraction of the rows that each member holds out, in (0, 0.5].
+        Fraction of the rows that each network holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     module : callable, default=None
@@ -83,16 +83,19 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     ----------
     anchors_ : ndarray of shape (n_members, n_features)
         Anchor of each member, in the units of `X`.
+    n_networks_ : int
+        Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
+        (or groups) together.
     n_components_ : int
-        Number of components of a prediction: the members.
+        Number of components of a prediction: the networks.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
-    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Score of the held-out rows after each epoch; None without early stopping.
-    best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member; None without early stopping.
+    validation_scores_ : ndarray of shape (n_epochs,) or (n_epochs, `n_networks_`), or None
+        Score of the held-out rows after each epoch; None without hold-out.
+    best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
+        Best held-out score of each network; None without hold-out.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
@@ -192,7 +195,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
     n_members : int, default=5
-        Number of networks (components), trained as one stacked module.
+        Minimum number of networks (components), trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
@@ -216,7 +219,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     early_stopping : bool or "auto", default="auto"
         Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
-        Largest fraction of the rows that each member holds out, in (0, 0.5].
+        Fraction of the rows that each network holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     module : callable, default=None
@@ -235,16 +238,19 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     ----------
     anchors_ : ndarray of shape (n_members, n_features)
         Anchor of each member, in the units of `X`.
+    n_networks_ : int
+        Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
+        (or groups) together.
     n_components_ : int
-        Number of components of a prediction: the members.
+        Number of components of a prediction: the networks.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log-likelihood of the held-out rows after each epoch.
-    best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member; None without early stopping.
+    best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
+        Best held-out score of each network; None without hold-out.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet

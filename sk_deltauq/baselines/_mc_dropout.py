@@ -40,8 +40,8 @@ class MCDropoutRegressor(NetworkRegressor):
         Number of dropout masks, drawn in `fit` and kept. Predictions average over all masks (the
         stochastic forward passes of the paper).
     n_members : int, default=1
-        Number of networks, trained as one stacked module. With early stopping, each holds out a
-        different fold (cross-fitting). Predictions average over all pairs of network and mask.
+        Minimum number of networks, trained as one stacked module. They hold out the folds in turn
+        (cross-fitting). Predictions average over all pairs of network and mask.
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
         Noise variance: one per row, one per output, or none.
     nll_beta : float, default=0.5
@@ -69,7 +69,7 @@ class MCDropoutRegressor(NetworkRegressor):
     early_stopping : bool or "auto", default="auto"
         Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
-        Largest fraction of the rows that each member holds out, in (0, 0.5].
+        Fraction of the rows that each network holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     net_params : dict, default=None
@@ -87,16 +87,19 @@ class MCDropoutRegressor(NetworkRegressor):
         Dropout rate: `dropout`, or the selected rate.
     masks_ : ndarray of bool of shape (n_members, n_masks, n_units)
         Whether each mask keeps each hidden unit. Units are ordered by layer.
+    n_networks_ : int
+        Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
+        (or groups) together.
     n_components_ : int
-        Number of components of a prediction: members times masks.
+        Number of components of a prediction: networks times masks.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members and, with `dropout="auto"`, over rates.
-    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Score of the held-out rows after each epoch; None without early stopping.
-    best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member; None without early stopping.
+    validation_scores_ : ndarray of shape (n_epochs,) or (n_epochs, `n_networks_`), or None
+        Score of the held-out rows after each epoch; None without hold-out.
+    best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
+        Best held-out score of each network; None without hold-out.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
@@ -199,7 +202,7 @@ class MCDropoutClassifier(NetworkClassifier):
     n_masks : int, default=50
         Number of dropout masks, drawn in `fit` and kept.
     n_members : int, default=1
-        Number of networks, trained as one stacked module.
+        Minimum number of networks, trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
@@ -223,7 +226,7 @@ class MCDropoutClassifier(NetworkClassifier):
     early_stopping : bool or "auto", default="auto"
         Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
-        Largest fraction of the rows that each member holds out, in (0, 0.5].
+        Fraction of the rows that each network holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     net_params : dict, default=None
@@ -241,16 +244,19 @@ class MCDropoutClassifier(NetworkClassifier):
         Dropout rate: `dropout`, or the selected rate.
     masks_ : ndarray of bool of shape (n_members, n_masks, n_units)
         Whether each mask keeps each hidden unit.
+    n_networks_ : int
+        Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
+        (or groups) together.
     n_components_ : int
-        Number of components of a prediction: members times masks.
+        Number of components of a prediction: networks times masks.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members and, with `dropout="auto"`, over rates.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log-likelihood of the held-out rows after each epoch.
-    best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member; None without early stopping.
+    best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
+        Best held-out score of each network; None without hold-out.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet

@@ -60,8 +60,8 @@ class PBPRegressor(BaseRegressor):
         Number of consecutive passes without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
         Whether to hold out rows, stop training by their log-likelihood, and restore the best
-        state. "auto" does so if the fold has at least 5 rows, and enlarges folds of fewer than 20
-        rows, up to a quarter of all rows.
+        state. "auto" does so from two rows on, with folds of at least 20 rows where five folds
+        allow it.
     validation_fraction : float, default=0.1
         Largest fraction of the rows that is held out, in (0, 0.5]. Rows are split into equal
         folds, so the fraction is rounded down to 1/k: 0.3 becomes 1/4.

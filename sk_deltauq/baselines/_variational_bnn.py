@@ -41,8 +41,8 @@ class VariationalBNNRegressor(NetworkRegressor):
     n_draws : int, default=50
         Number of draws of the weights, made in `fit` and kept. Predictions average over all draws.
     n_members : int, default=1
-        Number of networks, trained as one stacked module. With early stopping, each holds out a
-        different fold (cross-fitting). Predictions average over all pairs of network and draw.
+        Minimum number of networks, trained as one stacked module. They hold out the folds in turn
+        (cross-fitting). Predictions average over all pairs of network and draw.
     noise : {"heteroscedastic", "homoscedastic", None}, default="heteroscedastic"
         Noise variance: one per row, one per output, or none.
     calibrate : bool, default=True
@@ -66,7 +66,7 @@ class VariationalBNNRegressor(NetworkRegressor):
     early_stopping : bool or "auto", default="auto"
         Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
-        Largest fraction of the rows that each member holds out, in (0, 0.5].
+        Fraction of the rows that each network holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     net_params : dict, default=None
@@ -80,16 +80,19 @@ class VariationalBNNRegressor(NetworkRegressor):
 
     Attributes
     ----------
+    n_networks_ : int
+        Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
+        (or groups) together.
     n_components_ : int
-        Number of components of a prediction: members times draws.
+        Number of components of a prediction: networks times draws.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
-    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
-        Score of the held-out rows after each epoch; None without early stopping.
-    best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member; None without early stopping.
+    validation_scores_ : ndarray of shape (n_epochs,) or (n_epochs, `n_networks_`), or None
+        Score of the held-out rows after each epoch; None without hold-out.
+    best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
+        Best held-out score of each network; None without hold-out.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
@@ -207,7 +210,7 @@ class VariationalBNNClassifier(NetworkClassifier):
     n_draws : int, default=50
         Number of draws of the weights, made in `fit` and kept.
     n_members : int, default=1
-        Number of networks, trained as one stacked module.
+        Minimum number of networks, trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
@@ -229,7 +232,7 @@ class VariationalBNNClassifier(NetworkClassifier):
     early_stopping : bool or "auto", default="auto"
         Whether to stop by the log-likelihood of held-out rows and restore the best weights.
     validation_fraction : float, default=0.1
-        Largest fraction of the rows that each member holds out, in (0, 0.5].
+        Fraction of the rows that each network holds out, in (0, 0.5].
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     net_params : dict, default=None
@@ -243,16 +246,19 @@ class VariationalBNNClassifier(NetworkClassifier):
 
     Attributes
     ----------
+    n_networks_ : int
+        Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
+        (or groups) together.
     n_components_ : int
-        Number of components of a prediction: members times draws.
+        Number of components of a prediction: networks times draws.
     n_iter_ : int
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
         Mean log-likelihood of the held-out rows after each epoch.
-    best_validation_score_ : float or ndarray of shape (n_members,), or None
-        Best held-out score of each member; None without early stopping.
+    best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
+        Best held-out score of each network; None without hold-out.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet
