@@ -13,13 +13,18 @@ from sklearn.utils import Bunch, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from sk_deltauq._estimators.base import BaseUQ
+from sk_deltauq._estimators.logits import (
+    FrequencyMixing,
+    calibrate_temper,
+    mean_log_proba,
+    mean_logit_std,
+    temper_logits,
+)
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._networks.heads import CategoricalHead
 from sk_deltauq._sklearn import StrOptions
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
-from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.method import Method
-from sk_deltauq._training.net import StackedNet
 from sk_deltauq._validation import (
     FitData,
     FitPlan,
@@ -45,6 +50,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
     classes_: np.ndarray
     net_: Any  # a `StackedNet`
     _trained_: TrainedNet
+    _mixing_: FrequencyMixing | None
 
     @abstractmethod
     def _method(self, plan: FitPlan) -> Method:
@@ -161,7 +167,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
 
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`, finite even if a probability underflows to zero."""
-        return self._map_logits(X, lambda logits: (mean_log_proba(self._temper(logits)),))[0]
+        return self._map_logits(X, lambda logits: (mean_log_proba(self._adjust(logits)),))[0]
 
     def predict_uncertainty(self, X):
         """Predict the epistemic, aleatoric and total uncertainty.
@@ -205,7 +211,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
             One mixture for each row. Class numbers are positions in `classes_`.
         """
         (logits,) = self._map_logits(
-            X, lambda logits: (self._temper(logits.double()).transpose(0, 1),)
+            X, lambda logits: (self._adjust(logits.double()).transpose(0, 1),)
         )
         logits.flags.writeable = False  # so that the mixture shares it
         return CategoricalMixture(np.moveaxis(logits, 1, 0))
@@ -216,7 +222,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         def summarise_chunk(logits):
             logits = logits.double()
             epistemic = mean_logit_std(logits)
-            logits = self._temper(logits)
+            logits = self._adjust(logits)
             component_entropy = torch.special.entr(logits.softmax(dim=2)).sum(dim=2)
             proba = mean_log_proba(logits).exp()
             proba = proba / proba.sum(dim=1, keepdim=True)
@@ -230,10 +236,12 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         X, predictor = self._check_rows(X), self._predictor()
         return predictor.map_rows(X, lambda x: function(*predictor.module(x)))
 
-    def _temper(self, logits: torch.Tensor) -> torch.Tensor:
-        """Soften the logits of uncertain rows (paper, section 4), if the estimator can."""
+    def _adjust(self, logits: torch.Tensor) -> torch.Tensor:
+        """Apply what held-out rows said: soften uncertain rows, mix with class frequencies."""
         temper_range = getattr(self, "temper_range_", None)
-        return logits if temper_range is None else temper_logits(logits, temper_range)
+        if temper_range is not None:  # paper, section 4
+            logits = temper_logits(logits, temper_range)
+        return logits if self._mixing_ is None else self._mixing_.apply(logits)
 
     def _encode(self, X, y, sample_weight, plan: FitPlan) -> FitData:
         """Check the rows, scale them, and number the classes."""
@@ -303,7 +311,15 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
                 f"with early_stopping={params['early_stopping']!r} and {len(data.x)} rows. Use "
                 "early_stopping=True with fit, or temper=False."
             )
-        calibrate = partial(calibrate_temper, tempers=params.get("temper"))
+        earlier = self._mixing_ if plan.partial and plan.resume else None
+
+        def calibrate(net, hold_out):
+            mixing = earlier
+            if hold_out is not None:
+                mixing = FrequencyMixing.estimate(net, hold_out, data, len(self.classes_))
+            found = calibrate_temper(net, hold_out, tempers=params.get("temper"))
+            return {**found, "_mixing_": mixing}
+
         return partial(run_fit, fit, calibrate)
 
     def _predictor(self):
@@ -313,39 +329,3 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
 def _as_targets(labels: np.ndarray) -> torch.Tensor:
     """Class numbers `(row,)` as targets `(row, 1)`."""
     return torch.from_numpy(labels.astype(np.float32))[:, None]
-
-
-def mean_logit_std(logits: torch.Tensor) -> torch.Tensor:
-    """Std of the logits over components (eq. 6), averaged over classes: `(row,)`."""
-    return logits.std(dim=0, correction=1 if len(logits) > 1 else 0).mean(dim=1)
-
-
-def mean_log_proba(logits: torch.Tensor) -> torch.Tensor:
-    """Log of the mean of the components' probabilities, `(row, class)`."""
-    return logits.double().log_softmax(dim=2).logsumexp(dim=0) - np.log(len(logits))
-
-
-def calibrate_temper(net: StackedNet, hold_out: HoldOut | None, *, tempers: bool | None):
-    """Return the fitted attribute `temper_range_`, if the estimator has a parameter `temper`.
-
-    The range is the smallest and largest mean logit std on the held-out rows; None for
-    `temper=False`.
-    """
-    if tempers is None:
-        return {}
-    if not tempers or hold_out is None:
-        return {"temper_range_": None}
-
-    def measure(member, raw, y):
-        return mean_logit_std(*net.criterion_.components(raw))
-
-    std, _ = hold_out.ask_all_members(net, measure)
-    return {"temper_range_": (float(std.min()), float(std.max()))}
-
-
-def temper_logits(logits: torch.Tensor, temper_range: tuple[float, float]) -> torch.Tensor:
-    """Multiply logits by 1 minus their std, scaled to [0, 1) by the range of held-out rows."""
-    low, high = temper_range
-    scaled = (mean_logit_std(logits) - low) / max(high - low, float(np.finfo(np.float32).tiny))
-    # The paper scales to [0, 1): at 1 the answer would not depend on the logits at all.
-    return logits * (1 - scaled.clamp(0, 1 - 1e-3))[:, np.newaxis]

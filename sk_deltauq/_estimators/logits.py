@@ -1,0 +1,102 @@
+"""What a classifier does with logits: means, spread, and what held-out rows say about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from sk_deltauq._training.held_out import HoldOut
+from sk_deltauq._training.net import StackedNet
+from sk_deltauq._validation import FitData
+
+# The prior of the mixing weight is Beta(1/2, 2). Without held-out rows the weight is its mean, 1/5.
+# The density is infinite at zero, so that a few dozen good rows suffice to make the weight small.
+
+
+def mean_logit_std(logits: torch.Tensor) -> torch.Tensor:
+    """Std of the logits over components (eq. 6), averaged over classes: `(row,)`."""
+    return logits.std(dim=0, correction=1 if len(logits) > 1 else 0).mean(dim=1)
+
+
+def mean_log_proba(logits: torch.Tensor) -> torch.Tensor:
+    """Log of the mean of the components' probabilities, `(row, class)`."""
+    return logits.double().log_softmax(dim=2).logsumexp(dim=0) - np.log(len(logits))
+
+
+def calibrate_temper(net: StackedNet, hold_out: HoldOut | None, *, tempers: bool | None):
+    """Return the fitted attribute `temper_range_`, if the estimator has a parameter `temper`.
+
+    The range is the smallest and largest mean logit std on the held-out rows; None for
+    `temper=False`.
+    """
+    if tempers is None:
+        return {}
+    if not tempers or hold_out is None:
+        return {"temper_range_": None}
+
+    def measure(member, raw, y):
+        return mean_logit_std(*net.criterion_.components(raw))
+
+    std, _ = hold_out.ask_all_members(net, measure)
+    return {"temper_range_": (float(std.min()), float(std.max()))}
+
+
+@dataclass(frozen=True)
+class FrequencyMixing:
+    """Mix the predicted probabilities with the class frequencies.
+
+    Networks on few rows are too sure of themselves. The weight of the frequencies is the posterior
+    mean under the likelihood of the held-out rows. It falls towards zero as rows are added.
+    """
+
+    weight: float
+    frequencies: np.ndarray  # (class,)
+
+    @classmethod
+    def estimate(cls, net: StackedNet, hold_out: HoldOut, data: FitData, n_classes: int):
+        """Estimate the weight from the probabilities that networks give to rows they held out."""
+        assert data.labels is not None
+        counts = np.bincount(data.labels, data.weights / data.weights.mean(), n_classes)
+        frequencies = (counts + 1) / (counts + 1).sum()
+
+        def ask_own_network(member, raw, y):
+            (logits,) = net.criterion_.components(raw)
+            n_per_network = len(logits) // net.module_.core.n_members
+            own = logits[member * n_per_network : (member + 1) * n_per_network]
+            log_proba = mean_log_proba(own).T  # (class, row)
+            return torch.cat([log_proba.gather(0, y.long()), y])
+
+        values, row_weights = hold_out.ask_all_members(net, ask_own_network)
+        own, labels = values.cpu().numpy()
+        row_weights = row_weights.cpu().numpy()
+        # Networks that hold out the same rows say nothing new.
+        row_weights = row_weights * hold_out.n_units / row_weights.sum()
+        weight = _average_weight(np.exp(own), frequencies[labels.astype(int)], row_weights)
+        return cls(weight, frequencies)
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        """Mix every component; logits `(component, row, class)`."""
+        log_frequencies = torch.tensor(np.log(self.frequencies), device=logits.device)
+        log_proba = logits.double().log_softmax(dim=2)
+        return torch.logaddexp(
+            log_proba + np.log1p(-self.weight), log_frequencies + np.log(self.weight)
+        )
+
+
+def _average_weight(own: np.ndarray, base: np.ndarray, row_weights: np.ndarray) -> float:
+    """Posterior mean of w for probabilities `(1 - w) * own + w * base` of the observed labels."""
+    root = (np.arange(1000) + 0.5) / 1000
+    w = root**2  # the prior of the root is proportional to 1 - w
+    log_density = np.log(np.outer(1 - w, own) + np.outer(w, base)) @ row_weights + np.log1p(-w)
+    density = np.exp(log_density - log_density.max())
+    return float(density @ w / density.sum())
+
+
+def temper_logits(logits: torch.Tensor, temper_range: tuple[float, float]) -> torch.Tensor:
+    """Multiply logits by 1 minus their std, scaled to [0, 1) by the range of held-out rows."""
+    low, high = temper_range
+    scaled = (mean_logit_std(logits) - low) / max(high - low, float(np.finfo(np.float32).tiny))
+    # The paper scales to [0, 1): at 1 the answer would not depend on the logits at all.
+    return logits * (1 - scaled.clamp(0, 1 - 1e-3))[:, np.newaxis]
