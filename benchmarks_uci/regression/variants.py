@@ -20,8 +20,8 @@ class Naive(DeltaUQRegressor):
     The features are standardised, so 0 is the mean row.
     """
 
-    def fit(self, X, y, sample_weight=None):
-        super().fit(X, y, sample_weight)
+    def fit(self, X, y, sample_weight=None, **hold_out):
+        super().fit(X, y, sample_weight, **hold_out)
         self.net_.module_.set_anchors(torch.zeros(1, np.shape(X)[1]))
         return self
 
