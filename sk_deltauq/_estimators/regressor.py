@@ -17,8 +17,8 @@ from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._predictor import compute_moments, spread_components
 from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._training.calibration import calibrate
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
-from sk_deltauq._training.held_out import calibrate_std
 from sk_deltauq._training.method import Method
 from sk_deltauq._validation import (
     FitData,
@@ -331,6 +331,7 @@ class NetworkRegressor(BaseRegressor):
     """A regressor whose networks predict normal densities; a subclass names the method."""
 
     std_factor_: float | np.ndarray
+    tail_df_: float | np.ndarray
     net_: Any  # a `StackedNet`
     _trained_: TrainedNet
 
@@ -358,20 +359,27 @@ class NetworkRegressor(BaseRegressor):
             embedding = "alternating" if has_rows and params.get("module") is None else None
         previous, name = self._trained_ if plan.resume else None, type(self).__name__
         fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
-        keeps_factor = plan.partial and plan.resume
-        calibrate = partial(
-            calibrate_std,
-            enabled=params["calibrate"] and params["noise"] is not None,
-            ddof=method.ddof,
-            default=np.atleast_1d(self.std_factor_) if keeps_factor else np.ones(self.n_outputs_),
-            y_scale=self.y_scaler_.scale_,
+        defaults = {"std_factor_": np.ones(self.n_outputs_)}
+        defaults["tail_df_"] = np.full(self.n_outputs_, np.inf)
+        if plan.partial and plan.resume:  # keep what the last fit found
+            defaults = {name: np.atleast_1d(getattr(self, name)) for name in defaults}
+        return partial(
+            run_fit,
+            fit,
+            partial(
+                calibrate,
+                enabled=params["calibrate"],
+                ddof=method.ddof,
+                defaults=defaults,
+                y_scale=self.y_scaler_.scale_,
+            ),
         )
-        return partial(run_fit, fit, calibrate)
 
     def _predictor(self):
         return self._trained_.predictor(
             x_scaler=self.x_scaler_,
             y_scaler=self.y_scaler_,
             std_factor=np.atleast_1d(self.std_factor_),
+            tail_df=np.atleast_1d(self.tail_df_),
             added_std=self._constant_std_ / self.y_scaler_.scale_,
         )

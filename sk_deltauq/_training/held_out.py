@@ -1,4 +1,4 @@
-"""What held-out rows are for: when to stop training, and calibration.
+"""Held-out rows: how to ask a net about them, and when to stop training.
 
 A monitor is called with the net after each epoch, and returns whether to stop.
 """
@@ -13,14 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._training.net import StackedNet
 from sk_deltauq._training.rows import TrainingRows
 from sk_deltauq._training.settings import TrainingSettings
-
-# The weight of the prior in `calibrate_std`, in rows that need no factor: a few dozen
-# held-out rows say little about the factor, a thousand nearly all.
-_PRIOR_ROWS = 100
 
 _MAX_COMPONENTS = 8
 _CHUNK_ELEMENTS = 2**22
@@ -58,6 +53,15 @@ class HoldOut:
             for member, (x, y) in enumerate(zip(self._x, self._y, strict=True))
         ]
         return torch.cat(values, dim=-1), self._weights.flatten()
+
+    def count_units(self) -> float:
+        """Return the effective number of independent held-out rows, or groups of rows.
+
+        A row that several networks hold out counts once. Unequal weights lower the number as in
+        Kish's formula.
+        """
+        weights = self._weights[self._weights > 0]
+        return float(self.n_units * weights.sum() ** 2 / (len(weights) * weights.square().sum()))
 
     def keep_members(self, members: slice) -> None:
         """Drop the rows of all other members."""
@@ -172,60 +176,3 @@ def make_monitor(rows: TrainingRows, settings: TrainingSettings):
         return None, TrainingLossMonitor(**stopping)
     hold_out = HoldOut(rows)
     return hold_out, HeldOutMonitor(hold_out, len(rows.train), **stopping)
-
-
-def calibrate_std(
-    net: StackedNet,
-    hold_out: HoldOut | None,
-    *,
-    enabled: bool,
-    ddof: int,
-    default: np.ndarray,
-    y_scale: np.ndarray,
-) -> dict[str, np.ndarray | float]:
-    """Return the fitted attributes `std_factor_` and, for constant noise, `noise_std_`.
-
-    The factor is the ratio of held-out errors to predicted standard deviations, per target.
-
-    Only one member did not train on a held-out row. The mean of M members is closer to the target
-    than one of them: its expected squared error is lower by 1 - 1/M of the variance between
-    members. Members that trained on the row show slightly less of it than on new rows. The rows
-    also chose the epoch; with a few hundred of them the error is slightly low as well. The error
-    of the mean is at least what M independent errors would give.
-
-    `ddof` is subtracted from the number of components in the variance of their means. `default`,
-    `(target,)`, is the factor if it is not estimated. `y_scale`, `(target,)`, is the unit of the
-    scaled targets.
-    """
-    head, n_members = net.criterion_, net.module_.core.n_members
-    assert isinstance(head, GaussianHead)
-
-    def compare(member, raw, y):
-        """Squared error of a member, and variance between the others, `(2, target, sample)`.
-
-        Both in units of the total variance of all members together.
-        """
-        mean, variance = head.mean_and_variance(raw)  # (member, target, component, sample)
-        assert variance is not None, "there is nothing to calibrate without a noise model"
-        all_means = mean.transpose(0, 1).flatten(1, 2)
-        correction = min(ddof, all_means.shape[1] - 1)
-        total = variance.mean(dim=(0, 2)) + all_means.var(dim=1, correction=correction)
-        of_members = mean.mean(dim=2)
-        error = (y - of_members[member]) ** 2
-        others = torch.cat([of_members[:member], of_members[member + 1 :]])
-        spread = others.var(dim=0) if len(others) > 1 else torch.zeros_like(error)
-        return torch.stack([error, spread]) / total
-
-    factor = default
-    if enabled and hold_out is not None:
-        values, weights = hold_out.ask_all_members(net, compare)
-        n_rows = weights.sum()
-        error, spread = ((values * weights).sum(-1) / n_rows).cpu().numpy()
-        squared = np.maximum(error - (1 - 1 / n_members) * spread, error / n_members)
-        share = float(n_rows) / (float(n_rows) + _PRIOR_ROWS)
-        factor = np.sqrt(1 + share * (squared - 1))
-    found = {"std_factor_": factor}
-    if head.noise == "homoscedastic":
-        noise_std = head.noise_std().detach().cpu().double().numpy()
-        found["noise_std_"] = noise_std * factor * y_scale
-    return {k: float(v[0]) for k, v in found.items()} if len(factor) == 1 else found
