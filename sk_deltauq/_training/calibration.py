@@ -85,8 +85,16 @@ def predict_out_of_fold(net: StackedNet, hold_out: HoldOut, ddof: int) -> OutOfF
         )
 
     values, weights = hold_out.ask_all_members(net, compare)
+    error, own_variance, epistemic, aleatoric, spread = values.cpu().numpy()
     return OutOfFold(
-        *values.cpu().numpy(), weights.cpu().numpy(), n_networks, hold_out.count_units()
+        error=error,
+        own_variance=own_variance,
+        epistemic=epistemic,
+        aleatoric=aleatoric,
+        spread=spread,
+        weights=weights.cpu().numpy(),
+        n_networks=n_networks,
+        n_units=hold_out.count_units(),
     )
 
 
