@@ -45,9 +45,12 @@ class DeltaUQRegressor(NetworkRegressor):
         The loss of each row is weighted by its predicted variance to this power [2]_. Ignored with
         `noise=None`.
     calibrate : bool, default=True
-        Whether to rescale the standard deviations to match the errors on held-out rows. The factor
-        of each output (`std_factor_`) is shrunk towards 1 with the weight of 100 rows. Ignored
-        without early stopping or with `noise=None`.
+        Whether to match the predictive distribution to the errors on held-out rows. The standard
+        deviations are multiplied by a factor for each output (`std_factor_`). Its square is shrunk
+        towards 1 with the weight of 30 rows, then raised by `4 / h` for h distinct held-out rows.
+        If the errors have heavier tails than a normal distribution, the noise gets them too
+        (`outlier_scale_`). With `noise=None` the factor is not shrunk, and the tails are normal.
+        Ignored without early stopping.
     widening : float, default=1.0
         Strength of the distance-based inflation of the standard deviation, which is multiplied by
         `1 + widening * max(d - r, 0) / (r + 1/2)`. Here `d` is the distance to the nearest of 64
@@ -129,6 +132,10 @@ class DeltaUQRegressor(NetworkRegressor):
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
         Factor by which `calibrate` multiplies the standard deviations; 1 without calibration.
+    outlier_scale_ : float or ndarray of shape (n_outputs,)
+        Noise scale of one component in 20, relative to the others: larger than 1 if `calibrate`
+        finds more large errors than a normal distribution has. It changes densities, intervals and
+        quantiles, but no mean or standard deviation. Fewer than 20 components are copied first.
     n_outputs_ : int
         Number of outputs.
     y_scaler_ : StandardScaler

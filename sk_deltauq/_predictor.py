@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import gammaincinv
 from sklearn.utils import gen_batches
 from torch import nn
 
@@ -24,12 +23,8 @@ from sk_deltauq._validation import FAR, Scaler, scale_to_tensor
 # number of calls does not count; on a GPU enough to keep it busy.
 _CHUNK_FLOATS = {"cpu": 2**20, "cuda": 2**26}
 
-# Scales that stand for a Student t distribution. With 3 or 4 the held-out likelihood was alike.
-_N_SCALES = 4
-
-# From this many components on, the components take the scales in turn. Fewer components are
-# copied, so that each has all scales.
-_ENOUGH_COMPONENTS = 16
+# One component in so many has the wider noise of `outlier_scale`.
+OUTLIER_PERIOD = 20
 
 
 class NetworkComponents(nn.Module):
@@ -67,9 +62,9 @@ class Predictor:
     # Standard deviation to add to the epistemic part, in units of the scaled target, (1,) or
     # (output,): a target that never varied says nothing about its spread.
     added_std: np.ndarray = field(default_factory=lambda: np.zeros(1))
-    # Degrees of freedom of the noise of the components, (1,) or (output,); inf is normal. They
-    # change no moment.
-    tail_df: np.ndarray = field(default_factory=lambda: np.full(1, np.inf))
+    # Noise scale of one component in `OUTLIER_PERIOD`, relative to the others, (1,) or (output,).
+    # It changes no moment; 1 is a normal distribution.
+    outlier_scale: np.ndarray = field(default_factory=lambda: np.ones(1))
     # Scaled rows to the factor of the total standard deviation, (row,). The noise does not change:
     # the increase is epistemic.
     inflation: nn.Module | None = None
@@ -86,8 +81,8 @@ class Predictor:
         -------
         tuple of torch.Tensor of shape (n_components, n_samples, n_outputs)
             Means and standard deviations in the units of y, float64: mixed with equal weights
-            they have the mean and the standard deviation that `predict` returns. Heavy tails
-            (`tail_df`) multiply the number of components if there are few. Logits, for a
+            they have the mean and the standard deviation that `predict` returns. With heavy tails
+            (`outlier_scale`) there are at least 20 components. Logits, for a
             classifier. The graph is kept, so the result has gradients with respect to X.
         """
         mean, scale = (_on(X, values) for values in (self.x_scaler.mean_, self.x_scaler.scale_))
@@ -110,7 +105,7 @@ class Predictor:
     @property
     def state(self) -> dict[str, Any]:
         """All numbers that determine the predictions, by name: tensors and arrays."""
-        names = "std_factor", "added_std", "tail_df"
+        names = "std_factor", "added_std", "outlier_scale"
         state: dict[str, Any] = {name: getattr(self, name) for name in names}
         for name in ("x_scaler", "y_scaler"):
             if (scaler := getattr(self, name)) is not None:
@@ -219,38 +214,24 @@ def spread_components(predictor: Predictor, parts, x: torch.Tensor):
         shifts, stds = shifts * inflation, stds * inflation
     if predictor.added_std.any():
         stds = torch.hypot(stds, _on(stds, predictor.added_std))
-    return *spread_tails(centre + shifts, stds, predictor.tail_df), noise
+    return *spread_tails(centre + shifts, stds, predictor.outlier_scale), noise
 
 
-def spread_tails(means: torch.Tensor, stds: torch.Tensor, tail_df: np.ndarray):
-    """Replace the normal noise of the components by a scale mixture with heavier tails.
+def spread_tails(means: torch.Tensor, stds: torch.Tensor, outlier_scale: np.ndarray):
+    """Give one component in `OUTLIER_PERIOD` a wider noise than the others.
 
-    Tensors are `(component, row, target)`. The components take the scales in turn; if they are
-    few, each is copied and takes all of them. The mean square of the standard deviations of a
-    row stays, so no moment changes.
+    Tensors are `(component, row, target)`. Fewer components are copied first. The mean square of
+    the standard deviations of a row stays, so no moment changes.
     """
-    if np.isinf(tail_df).all():
+    if (outlier_scale == 1).all():
         return means, stds
-    if len(means) < _ENOUGH_COMPONENTS:
-        means, stds = (part.repeat_interleave(_N_SCALES, dim=0) for part in (means, stds))
-    scales = np.stack([find_tail_scales(df) for df in tail_df], axis=1)  # (scale, target)
-    of_component = _on(stds, scales[np.arange(len(stds)) % _N_SCALES])[:, None]
-    scaled = stds * of_component
-    before, after = (part.square().mean(dim=0) for part in (stds, scaled))
-    return means, scaled * (before / after.clamp(min=torch.finfo(after.dtype).tiny)).sqrt()
-
-
-def find_tail_scales(df: float) -> np.ndarray:
-    """Return equally likely scales, with mean square 1, of a Student t as a mixture of normals.
-
-    The squared scale of a Student t follows an inverse gamma distribution. The scales are the
-    quantiles in the middle of equal shares of it.
-    """
-    if np.isinf(df):
-        return np.ones(_N_SCALES)
-    levels = (np.arange(_N_SCALES) + 0.5) / _N_SCALES
-    scales = gammaincinv(df / 2, 1 - levels) ** -0.5
-    return scales / np.sqrt(np.mean(scales**2))
+    n_copies = -(-OUTLIER_PERIOD // len(means))
+    means, stds = (part.repeat(n_copies, 1, 1) for part in (means, stds))
+    is_wide = np.arange(len(stds)) % OUTLIER_PERIOD == OUTLIER_PERIOD - 1
+    scales = np.where(is_wide[:, np.newaxis, np.newaxis], outlier_scale, 1.0)
+    wider = stds * _on(stds, scales)
+    before, after = (part.square().mean(dim=0) for part in (stds, wider))
+    return means, wider * (before / after.clamp(min=torch.finfo(after.dtype).tiny)).sqrt()
 
 
 def _on(tensor: torch.Tensor, values: np.ndarray) -> torch.Tensor:

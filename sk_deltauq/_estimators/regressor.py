@@ -331,7 +331,7 @@ class NetworkRegressor(BaseRegressor):
     """A regressor whose networks predict normal densities; a subclass names the method."""
 
     std_factor_: float | np.ndarray
-    tail_df_: float | np.ndarray
+    outlier_scale_: float | np.ndarray
     net_: Any  # a `StackedNet`
     _trained_: TrainedNet
 
@@ -359,10 +359,10 @@ class NetworkRegressor(BaseRegressor):
             embedding = "alternating" if has_rows and params.get("module") is None else None
         previous, name = self._trained_ if plan.resume else None, type(self).__name__
         fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
-        defaults = {"std_factor_": np.ones(self.n_outputs_)}
-        defaults["tail_df_"] = np.full(self.n_outputs_, np.inf)
+        names = "std_factor_", "outlier_scale_"
+        defaults = {name: np.ones(self.n_outputs_) for name in names}
         if plan.partial and plan.resume:  # keep what the last fit found
-            defaults = {name: np.atleast_1d(getattr(self, name)) for name in defaults}
+            defaults = {name: np.atleast_1d(getattr(self, name)) for name in names}
         return partial(
             run_fit,
             fit,
@@ -380,6 +380,6 @@ class NetworkRegressor(BaseRegressor):
             x_scaler=self.x_scaler_,
             y_scaler=self.y_scaler_,
             std_factor=np.atleast_1d(self.std_factor_),
-            tail_df=np.atleast_1d(self.tail_df_),
+            outlier_scale=np.atleast_1d(self.outlier_scale_),
             added_std=self._constant_std_ / self.y_scaler_.scale_,
         )

@@ -15,19 +15,19 @@ import torch
 from scipy.special import logsumexp
 
 from sk_deltauq._networks.heads import GaussianHead
-from sk_deltauq._predictor import find_tail_scales
+from sk_deltauq._predictor import OUTLIER_PERIOD
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.net import StackedNet
 
-# Held-out rows are few: the error of their mean square is that of a Student t. A surcharge of
-# 4 / h on the variance kept coverage up on 459 sets of 5 to 60 rows.
+# Added to the variance, over the number of held-out rows: a variance that is estimated from few
+# rows needs wider intervals, as with a Student t. Chosen on 459 sets of 5 to 60 rows.
 _SURCHARGE = 4
 
 # The weight of the prior, in rows that need no factor. On the same sets 20, 30 and 50 were alike.
 _PRIOR_ROWS = 30
 
-# Candidates for the degrees of freedom of the tails. Below 2 the variance would not exist.
-_TAIL_DF = np.array([40.0, 25, 16, 12, 9, 7, 6, 5, 4.5, 4, 3.5, 3, 2.75, 2.5, 2.25, 2.1])
+# Candidates for the noise scale of outliers, relative to all other rows.
+_OUTLIER_SCALES = np.geomspace(1.25, 10, 25)
 
 # The log-likelihood that heavier tails must gain, as in Akaike's criterion.
 _MIN_GAIN = 1.0
@@ -44,7 +44,7 @@ class OutOfFold:
     """
 
     error: np.ndarray  # of the network that holds the row out
-    own_variance: np.ndarray  # total variance that this network predicts
+    variances: np.ndarray  # total variance of each network alone, (network, target, row)
     epistemic: np.ndarray  # variance between the components of all networks
     aleatoric: np.ndarray  # mean noise variance of all networks
     spread: np.ndarray  # variance between the other networks; 0 if they are fewer than two
@@ -66,29 +66,26 @@ def predict_out_of_fold(net: StackedNet, hold_out: HoldOut, ddof: int) -> OutOfF
     assert isinstance(head, GaussianHead)
 
     def compare(member, raw, y):
-        """The first five fields of the result, `(field, target, sample)`."""
+        """All fields of the result, `(field, target, sample)`; the variances are the last ones."""
         mean, variance = head.mean_and_variance(raw)  # (member, target, component, sample)
         variance = mean.new_zeros(()).expand_as(mean) if variance is None else variance
-        own, of_networks = mean[member], mean.mean(dim=2)
-        others = _drop(of_networks, member)
+        of_networks = mean.mean(dim=2)
         error = y - of_networks[member]
+        others = torch.cat([of_networks[:member], of_networks[member + 1 :]])
         spread = others.var(dim=0) if len(others) > 1 else torch.zeros_like(error)
-        all_means = mean.transpose(0, 1).flatten(1, 2)
-        return torch.stack(
-            [
-                error,
-                variance[member].mean(dim=1) + _variance(own, ddof),
-                _variance(all_means, ddof),
-                variance.mean(dim=(0, 2)),
-                spread,
-            ]
-        )
+        epistemic = measure_spread(mean.transpose(0, 1).flatten(1, 2).unsqueeze(0))
+        parts = error[None], spread[None], epistemic, variance.mean(dim=(0, 2))[None]
+        return torch.cat([*parts, variance.mean(dim=2) + measure_spread(mean)])
+
+    def measure_spread(means):
+        """Variance between components, `(network, target, sample)`; 0 for one component."""
+        return means.var(dim=2, correction=min(ddof, means.shape[2] - 1))
 
     values, weights = hold_out.ask_all_members(net, compare)
-    error, own_variance, epistemic, aleatoric, spread = values.cpu().numpy()
+    error, spread, epistemic, aleatoric, *variances = values.cpu().numpy()
     return OutOfFold(
         error=error,
-        own_variance=own_variance,
+        variances=np.stack(variances),
         epistemic=epistemic,
         aleatoric=aleatoric,
         spread=spread,
@@ -96,15 +93,6 @@ def predict_out_of_fold(net: StackedNet, hold_out: HoldOut, ddof: int) -> OutOfF
         n_networks=n_networks,
         n_units=hold_out.count_units(),
     )
-
-
-def _drop(tensor: torch.Tensor, index: int) -> torch.Tensor:
-    return torch.cat([tensor[:index], tensor[index + 1 :]])
-
-
-def _variance(means: torch.Tensor, ddof: int) -> torch.Tensor:
-    """Variance between component means `(target, component, sample)`; 0 for one component."""
-    return means.var(dim=1, correction=min(ddof, means.shape[1] - 1))
 
 
 def estimate_error_ratio(found: OutOfFold) -> np.ndarray:
@@ -129,36 +117,50 @@ def estimate_error_ratio(found: OutOfFold) -> np.ndarray:
 def find_std_factor(found: OutOfFold, *, has_noise: bool) -> np.ndarray:
     """Return the factor of the standard deviation, per target.
 
-    It is the root of the error ratio, which is drawn towards 1 with the weight of `_PRIOR_ROWS`
-    rows. Without a noise model there is no reason to expect 1, and so no prior. The surcharge
-    covers the uncertainty of the ratio itself.
+    It is the root of the error ratio, shrunk towards 1 with the weight of `_PRIOR_ROWS` rows. A
+    ratio below 1 is averaged with 1 as a precision, the inverse of a variance. A small ratio has a
+    small error, so it needs less shrinkage than a large one. Without a noise model there is no
+    reason to expect 1, and no shrinkage. The surcharge covers the uncertainty of the ratio itself.
     """
     ratio, n = estimate_error_ratio(found), found.n_units
-    share = n / (n + _PRIOR_ROWS) if has_noise else 1.0
-    return np.sqrt((1 + _SURCHARGE / n) * (1 + share * (ratio - 1)))
+    if has_noise:
+        share = n / (n + _PRIOR_ROWS)
+        high, low = np.maximum(ratio, 1), np.clip(ratio, _TINY, 1)
+        ratio = np.where(ratio > 1, 1 + share * (high - 1), 1 / (1 + share * (1 / low - 1)))
+    return np.sqrt((1 + _SURCHARGE / n) * ratio)
 
 
-def find_tail_df(found: OutOfFold) -> np.ndarray:
-    """Return the degrees of freedom of the tails, per target; inf for a normal distribution.
+def find_outlier_scale(found: OutOfFold) -> np.ndarray:
+    """Return the noise scale of outliers, per target; 1 for a normal distribution.
 
-    The network that holds a row out predicts a standard deviation for it. The standardised errors,
-    scaled to mean square 1, choose the scale mixture with the highest likelihood, or the normal
-    distribution if no mixture gains `_MIN_GAIN`. All networks together are no guide here: the
-    epistemic variance contains the error of the one network itself, which hides the tails.
+    The scale is that with the highest likelihood of the standardised errors, or 1 if no scale
+    gains `_MIN_GAIN`. The density of an error is a mixture over the variances of all networks,
+    whose disagreement explains some large errors. The variance between the networks is no part
+    of it: it contains the error of the one network, which would hide the tails.
     """
-    squares = found.error**2 / np.maximum(found.own_variance, _TINY)
-    squares = squares / np.maximum(found.average(squares), _TINY)[:, np.newaxis]
-    candidates = np.array([np.inf, *_TAIL_DF])
-    log_density = [_log_density(squares, find_tail_scales(df)) for df in candidates]
-    gain = np.array([found.average(v - log_density[0]) for v in log_density]) * found.n_units
-    best = gain.argmax(axis=0)
-    return np.where(gain.max(axis=0) > _MIN_GAIN, candidates[best], np.inf)
+    errors, variances = found.error**2, np.maximum(found.variances, _TINY)
+    ratio = found.average(errors / variances.mean(axis=0))
+    squares = errors / (variances * np.maximum(ratio, _TINY)[:, np.newaxis])
+    log_stds = 0.5 * np.log(variances)
+    candidates = np.array([1.0, *_OUTLIER_SCALES])
+    densities = [_log_density(squares, log_stds, scale) for scale in candidates]
+    gains = found.n_units * np.array([found.average(d - densities[0]) for d in densities])
+    return np.where(gains.max(axis=0) > _MIN_GAIN, candidates[gains.argmax(axis=0)], 1.0)
 
 
-def _log_density(squares: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """Log density of an equal-weight scale mixture of normals, up to a constant."""
-    terms = [-0.5 * squares / scale**2 - np.log(scale) for scale in scales]
-    return logsumexp(terms, axis=0) - np.log(len(scales))
+def _log_density(squares: np.ndarray, log_stds: np.ndarray, scale: float) -> np.ndarray:
+    """Log density of errors, up to a constant, if one in `OUTLIER_PERIOD` is an outlier.
+
+    `squares` and `log_stds`, `(network, target, row)`, are the squared error in units of the
+    variance of each network, and its standard deviation.
+    """
+    share = 1 / OUTLIER_PERIOD
+    narrow = (1 - share + share * scale**2) ** -0.5
+    parts = [
+        np.log(weight / std) - log_stds - 0.5 * squares / std**2
+        for weight, std in ((1 - share, narrow), (share, narrow * scale))
+    ]
+    return np.asarray(logsumexp(np.logaddexp(*parts), axis=0))
 
 
 def calibrate(
@@ -170,7 +172,7 @@ def calibrate(
     defaults: Mapping[str, np.ndarray],
     y_scale: np.ndarray,
 ) -> dict[str, Any]:
-    """Return `std_factor_`, `tail_df_` and, for constant noise, `noise_std_`, by name.
+    """Return `std_factor_`, `outlier_scale_` and, for constant noise, `noise_std_`, by name.
 
     `defaults` holds the first two, `(target,)`, for a fit without hold-out or calibration.
     `y_scale`, `(target,)`, is the unit of the scaled targets.
@@ -183,7 +185,7 @@ def calibrate(
         found = predict_out_of_fold(net, hold_out, ddof)
         attributes["std_factor_"] = find_std_factor(found, has_noise=has_noise)
         if has_noise:
-            attributes["tail_df_"] = find_tail_df(found)
+            attributes["outlier_scale_"] = find_outlier_scale(found)
     if head.noise == "homoscedastic":
         noise_std = head.noise_std().detach().cpu().double().numpy()
         attributes["noise_std_"] = noise_std * attributes["std_factor_"] * y_scale

@@ -41,7 +41,7 @@ class DeepEnsembleRegressor(NetworkRegressor):
     nll_beta : float, default=0.5
         Exponent of the beta-NLL loss, from 0 (plain likelihood) to 1 (squared error of the mean).
     calibrate : bool, default=True
-        Whether to rescale the standard deviations to match the errors on held-out rows.
+        Whether to match the predictive distribution to the errors on held-out rows.
     adversarial_epsilon : float, default=0.0
         Step of adversarial training, as a fraction of each feature's range over the training rows
         (0.01 in the paper). Each sample is also trained on after a shift by this step in the
@@ -103,6 +103,9 @@ class DeepEnsembleRegressor(NetworkRegressor):
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
         Factor by which `calibrate` multiplies the standard deviations; 1 without calibration.
+    outlier_scale_ : float or ndarray of shape (n_outputs,)
+        Noise scale of one component in 20, relative to the others: larger than 1 if `calibrate`
+        finds more large errors than a normal distribution has.
     n_outputs_ : int
         Number of outputs.
     net_ : skorch.NeuralNet

@@ -47,7 +47,7 @@ class MCDropoutRegressor(NetworkRegressor):
     nll_beta : float, default=0.5
         Exponent of the beta-NLL loss, from 0 (plain likelihood) to 1 (squared error of the mean).
     calibrate : bool, default=True
-        Whether to rescale the standard deviations to match the errors on held-out rows.
+        Whether to match the predictive distribution to the errors on held-out rows.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
@@ -104,6 +104,9 @@ class MCDropoutRegressor(NetworkRegressor):
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
         Factor by which `calibrate` multiplies the standard deviations; 1 without calibration.
+    outlier_scale_ : float or ndarray of shape (n_outputs,)
+        Noise scale of one component in 20, relative to the others: larger than 1 if `calibrate`
+        finds more large errors than a normal distribution has.
     n_outputs_ : int
         Number of outputs.
     net_ : skorch.NeuralNet
