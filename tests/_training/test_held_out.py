@@ -9,7 +9,6 @@ from sk_deltauq._training.held_out import (
     HeldOutMonitor,
     HoldOut,
     TrainingLossMonitor,
-    calibrate_std,
     make_monitor,
 )
 from sk_deltauq._training.rows import TrainingRows
@@ -390,93 +389,3 @@ def test_the_monitor_takes_patience_and_tol_from_the_settings(hold_out):
             break
     assert n_epochs == 5
     assert isinstance(monitor, HeldOutMonitor if hold_out else TrainingLossMonitor)
-
-
-def factor_by_hand(net, rows, ddof):
-    """Row by row, in float64: the factor of each target."""
-    head, n_members = net.criterion_, net.n_members
-    n_targets = rows.y.shape[1]
-    squared, spreads, total_weight = np.zeros(n_targets), np.zeros(n_targets), 0.0
-    for member, held_out in enumerate(rows.held_out):
-        for i in held_out:
-            raw = (net.a * rows.x[i, 0] + net.b)[..., 0].double().numpy()
-            means = raw[:, :n_targets]  # (member, target, component)
-            if head.noise == "heteroscedastic":
-                noise = np.log1p(np.exp(raw[:, n_targets:])) + 1e-7
-            else:
-                noise = np.log1p(np.exp(head.raw_noise.detach().double().numpy())) + 1e-7
-                noise = np.broadcast_to(noise, means.shape)
-            for target in range(n_targets):
-                of_all = means[:, target].ravel()
-                variance = np.sum((of_all - of_all.mean()) ** 2)
-                variance /= max(len(of_all) - ddof, 1)
-                total = noise[:, target].mean() + variance
-                of_members = [means[m, target].mean() for m in range(n_members)]
-                error = (float(rows.y[i, target]) - of_members[member]) ** 2
-                others = [of_members[m] for m in range(n_members) if m != member]
-                spread = np.var(others, ddof=1) if len(others) > 1 else 0.0
-                squared[target] += float(rows.weights[i]) * error / total
-                spreads[target] += float(rows.weights[i]) * spread / total
-            total_weight += float(rows.weights[i])
-    squared, spreads = squared / total_weight, spreads / total_weight
-    lower = squared / n_members
-    of_mean = np.maximum(squared - (n_members - 1) / n_members * spreads, lower)
-    return np.sqrt((total_weight * of_mean + 100) / (total_weight + 100))
-
-
-def calibrate(net, hold_out, n_targets, *, ddof=1, enabled=True, default=1.0):
-    return calibrate_std(
-        net,
-        hold_out,
-        enabled=enabled,
-        ddof=ddof,
-        default=np.full(n_targets, default),
-        y_scale=np.arange(1.0, n_targets + 1) * 10,
-    )
-
-
-@pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic"])
-@pytest.mark.parametrize("ddof", [0, 1])
-@pytest.mark.parametrize(
-    ("n_members", "n_components", "n_targets"),
-    [(1, 1, 1), (1, 2, 1), (1, 3, 2), (2, 1, 1), (2, 2, 1), (4, 2, 2)],
-)
-def test_the_factor_is_the_definition_row_by_row(noise, ddof, n_members, n_components, n_targets):
-    rows = different_rows(n_members, n_targets)
-    head = GaussianHead(n_targets, noise=noise, nll_beta=0, n_members=n_members)
-    if noise == "homoscedastic":
-        head.raw_noise.data = torch.linspace(-1, 1, n_members * n_targets).view(-1, n_targets, 1)
-    net = TableNet(head, n_members, n_components)
-    found = calibrate(net, HoldOut(rows), n_targets, ddof=ddof)
-    expected = factor_by_hand(net, rows, ddof)
-    np.testing.assert_allclose(found["std_factor_"], expected, rtol=1e-5)
-    assert abs(expected - 1).max() > 0.001, "a factor of one shows nothing"
-    assert isinstance(found["std_factor_"], float if n_targets == 1 else np.ndarray)
-    if noise == "heteroscedastic":
-        assert found.keys() == {"std_factor_"}
-    else:
-        noise_std = np.sqrt(np.log1p(np.exp(head.raw_noise.detach().numpy())).mean(0)[:, 0])
-        unit = np.arange(1, n_targets + 1) * 10
-        np.testing.assert_allclose(found["noise_std_"], noise_std * expected * unit, rtol=1e-5)
-
-
-def test_the_error_of_the_mean_is_at_least_that_of_independent_errors():
-    """Two members agree with the targets almost, and the others are far apart."""
-    rows = different_rows(3)
-    head = GaussianHead(1, noise="homoscedastic", nll_beta=0, n_members=3)
-    net = TableNet(head, 3, 1)
-    net.b[:, 0, 0, 0] = torch.tensor([-20.0, 0.0, 20.0])
-    expected = factor_by_hand(net, rows, 1)
-    assert calibrate(net, HoldOut(rows), 1)["std_factor_"] == pytest.approx(expected[0], rel=1e-5)
-
-
-@pytest.mark.parametrize("n_targets", [1, 2])
-def test_without_an_estimate_the_factor_is_the_default(n_targets):
-    rows = different_rows(1, n_targets)
-    head = GaussianHead(n_targets, noise="homoscedastic", nll_beta=0, n_members=1)
-    net = TableNet(head, 1, 1)
-    for hold_out, enabled in [(None, True), (HoldOut(rows), False), (None, False)]:
-        found = calibrate(net, hold_out, n_targets, enabled=enabled, default=1.5)
-        np.testing.assert_array_equal(found["std_factor_"], np.squeeze([1.5] * n_targets))
-        noise_std = np.sqrt(np.log(2)) * 1.5 * np.arange(1, n_targets + 1) * 10
-        np.testing.assert_allclose(found["noise_std_"], np.squeeze(noise_std), rtol=1e-6)

@@ -1,0 +1,265 @@
+"""Calibration, from numbers that a stub network returns, and from simulated errors."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm
+
+from sk_deltauq._networks.heads import GaussianHead
+from sk_deltauq._training.calibration import (
+    OutOfFold,
+    calibrate,
+    estimate_error_ratio,
+    find_outlier_scale,
+    find_std_factor,
+    predict_out_of_fold,
+)
+from sk_deltauq._training.held_out import HoldOut
+from sk_deltauq._training.rows import TrainingRows
+
+N, N_ROWS = 6, 24  # held-out rows per member, and all rows
+
+
+class TableNetwork:
+    """A network whose outputs stand in a table; the feature of a row is its place there.
+
+    The table is `(member, output, component, row)`.
+    """
+
+    def __init__(self, table):
+        self.table = table
+        self.core = SimpleNamespace(n_members=len(table), width=1)
+        self.n_components = table.shape[0] * table.shape[2]
+
+    def eval(self):
+        return self
+
+    def components(self, x, limit=None):
+        places = x[:, 0].long()  # (member, sample)
+        members = zip(self.table, places, strict=True)
+        return torch.stack([outputs[:, :limit, of_member] for outputs, of_member in members])
+
+
+def set_up(n_members, n_draws, n_targets=2, noise="heteroscedastic", weights=None):
+    """A net, its held-out rows, and the training rows."""
+    generator = torch.Generator().manual_seed(0)
+    head = GaussianHead(n_targets, noise, nll_beta=0, n_members=n_members)
+    table = torch.randn(n_members, head.n_network_outputs, n_draws, N_ROWS, generator=generator)
+    held_out = torch.randperm(N_ROWS, generator=generator)[: n_members * N].view(n_members, N)
+    if weights is None:
+        weights = torch.rand(N_ROWS, generator=generator) + 0.5
+    rows = TrainingRows(
+        x=torch.arange(float(N_ROWS))[:, None],
+        y=2 * torch.randn(N_ROWS, n_targets, generator=generator),
+        weights=weights,
+        train=torch.empty((n_members, 0), dtype=torch.int64),
+        held_out=held_out,
+        held_out_weights=weights[held_out],
+        n_units=n_members * N,
+        generators=[],
+    )
+    return SimpleNamespace(module_=TableNetwork(table), criterion_=head), HoldOut(rows), rows
+
+
+def make_found(error, variance=1.0, *, spread=0.0, n_networks=1, n_units=None, weights=None):
+    """Errors of one target `(row,)`, and the same predictions for all rows."""
+    error = np.atleast_2d(error)
+    variances = np.broadcast_to(variance, (n_networks, *error.shape)).astype(float)
+    return OutOfFold(
+        error=error,
+        variances=variances,
+        epistemic=np.zeros_like(error),
+        aleatoric=variances.mean(axis=0),
+        spread=np.full_like(error, spread),
+        weights=np.ones(error.shape[1]) if weights is None else weights,
+        n_networks=n_networks,
+        n_units=error.shape[1] if n_units is None else n_units,
+    )
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 4])
+@pytest.mark.parametrize("n_draws", [1, 5])
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic", None])
+def test_out_of_fold_predictions_row_by_row(n_members, n_draws, ddof, noise):
+    net, hold_out, rows = set_up(n_members, n_draws, noise=noise)
+    found = predict_out_of_fold(net, hold_out, ddof)
+    means, stds = net.criterion_.components(net.module_.table)
+    means, stds = (part.detach().double().numpy() for part in (means, stds))
+    shape = n_members, n_draws, N_ROWS, 2
+    means, variances = means.reshape(shape), stds.reshape(shape) ** 2
+    of_members = means.mean(axis=1)
+    between = means.var(axis=1, ddof=min(ddof, n_draws - 1))
+    of_all = means.reshape(-1, N_ROWS, 2)
+    expected = {name: [] for name in ("error", "variances", "epistemic", "aleatoric", "spread")}
+    for member, held_out in enumerate(rows.held_out.tolist()):
+        for row in held_out:
+            others = np.delete(of_members[:, row], member, axis=0)
+            correction = min(ddof, len(of_all) - 1)
+            expected["error"].append(rows.y[row].numpy() - of_members[member, row])
+            expected["variances"].append(variances.mean(axis=1)[:, row] + between[:, row])
+            expected["epistemic"].append(of_all[:, row].var(axis=0, ddof=correction))
+            expected["aleatoric"].append(variances[:, :, row].mean(axis=(0, 1)))
+            expected["spread"].append(others.var(axis=0, ddof=1) if len(others) > 1 else [0, 0])
+    for name, values in expected.items():
+        values = np.moveaxis(np.array(values), 0, -1)
+        np.testing.assert_allclose(getattr(found, name), values, rtol=1e-4, atol=1e-6)
+    weights = rows.weights[rows.held_out].flatten().double().numpy()
+    np.testing.assert_array_equal(found.weights, weights)
+    assert found.n_networks == n_members
+    assert found.n_units == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+
+
+def test_rows_that_pad_a_fold_or_are_held_out_twice_count_once():
+    _, hold_out, rows = set_up(2, 1, weights=torch.ones(N_ROWS))
+    assert hold_out.count_units() == 12
+    rows.held_out_weights[0, :2] = 0
+    assert HoldOut(rows).count_units() == 12  # `n_units` does not count them
+    rows.held_out_weights[0, 2:] = 4
+    weights = rows.held_out_weights[rows.held_out_weights > 0]
+    share = weights.mean() ** 2 / weights.square().mean()
+    assert HoldOut(rows).count_units() == pytest.approx(12 * float(share))
+
+
+def test_the_error_ratio_takes_off_what_averaging_removes():
+    error, weights = np.array([1.0, -2.0, 3.0]), np.array([1.0, 2.0, 1.0])
+    mean_square = (1 + 2 * 4 + 9) / 4 / 2
+    for n_networks, spread, expected in [
+        (1, 0.0, mean_square),
+        (4, 0.5, mean_square - 3 / 4 * 0.5 / 2),
+        (4, 50.0, mean_square / 4),  # at least the error of four independent networks
+    ]:
+        found = make_found(error, 2.0, spread=spread, n_networks=n_networks, weights=weights)
+        np.testing.assert_allclose(estimate_error_ratio(found), expected)
+
+
+def test_without_any_predicted_variance_the_ratio_is_one():
+    """One network without noise model and with one component."""
+    assert estimate_error_ratio(make_found([1.0, 2.0], 0.0)) == 1
+
+
+@pytest.mark.parametrize("n_units", [5.0, 100.0, 1e6])
+def test_a_large_ratio_is_averaged_as_a_variance_and_a_small_one_as_a_precision(n_units):
+    """30 rows of the ratio 1, and 4 / h for the uncertainty."""
+    surcharge = 1 + 4 / n_units
+    large = find_std_factor(make_found([2.0, -2.0], n_units=n_units), has_noise=True)
+    np.testing.assert_allclose(large**2, surcharge * (4 * n_units + 30) / (n_units + 30))
+    small = find_std_factor(make_found([0.5, -0.5], n_units=n_units), has_noise=True)
+    np.testing.assert_allclose(surcharge / small**2, (4 * n_units + 30) / (n_units + 30))
+    for errors, ratio in (([2.0, -2.0], 4), ([0.5, -0.5], 0.25)):
+        bare = find_std_factor(make_found(errors, n_units=n_units), has_noise=False)
+        np.testing.assert_allclose(bare**2, surcharge * ratio)
+
+
+def test_errors_of_zero_give_a_finite_positive_factor():
+    factor = find_std_factor(make_found(np.zeros(20)), has_noise=True)
+    assert np.isfinite(factor).all()
+    assert factor > 0
+
+
+def draw_errors(rng, n, scale, share=0.05):
+    """Normal errors, of which a share is larger by `scale`; mean square 1."""
+    wide = rng.random(n) < share
+    return rng.normal(size=n) * np.where(wide, scale, 1) / np.sqrt(1 - share + share * scale**2)
+
+
+def test_normal_errors_keep_a_normal_distribution():
+    rng = np.random.default_rng(0)
+    found = [find_outlier_scale(make_found(rng.normal(size=200)))[0] for _ in range(60)]
+    assert np.mean(np.array(found) == 1) > 0.8
+
+
+@pytest.mark.parametrize("unit", [1.0, 7.0])
+@pytest.mark.parametrize("scale", [2.0, 3.0, 6.0])
+def test_the_scale_of_outliers_is_recovered(scale, unit):
+    """In any unit of the errors: only their shape counts."""
+    rng = np.random.default_rng(1)
+    found = find_outlier_scale(make_found(unit * draw_errors(rng, 20_000, scale)))
+    assert found == pytest.approx(scale, rel=0.1)
+
+
+def test_the_scale_of_outliers_has_the_highest_likelihood():
+    """Against SciPy's density and optimiser."""
+    rng = np.random.default_rng(2)
+    error, variance = rng.standard_t(3, size=500), rng.uniform(0.5, 2, size=500)
+    z = error / np.sqrt(variance)
+    z /= np.sqrt(np.mean(z**2))
+
+    def loss(log_scale):
+        scale = np.exp(log_scale)
+        narrow = 1 / np.sqrt(0.95 + 0.05 * scale**2)
+        density = 0.95 * norm.pdf(z, scale=narrow) + 0.05 * norm.pdf(z, scale=narrow * scale)
+        return -np.log(density).sum()
+
+    best = np.exp(minimize_scalar(loss, bounds=(0, np.log(10)), method="bounded").x)
+    found = find_outlier_scale(make_found(error, variance))
+    assert found == pytest.approx(best, rel=0.05)  # half a step of the candidates
+
+
+def test_few_independent_rows_say_little_about_outliers():
+    """Rows of a group share an error, and weights of zero count for nothing."""
+    rng = np.random.default_rng(1)
+    error = draw_errors(rng, 500, 3.0)
+    assert find_outlier_scale(make_found(error)) > 2
+    assert find_outlier_scale(make_found(error, n_units=10)) == 1
+    ordinary = np.abs(error) < 2
+    assert find_outlier_scale(make_found(error, weights=ordinary.astype(float))) == 1
+
+
+def test_networks_that_disagree_about_the_noise_explain_large_errors():
+    rng = np.random.default_rng(3)
+    variances = np.array([0.2, 1.0, 5.0])
+    error = rng.normal(size=3000) * np.sqrt(rng.choice(variances, size=3000))
+    assert find_outlier_scale(make_found(error)) > 1.5
+    found = make_found(error, variances[:, None, None], n_networks=3)
+    assert find_outlier_scale(found) == 1
+
+
+def call(net, hold_out, n_targets=2, **changes):
+    defaults = {"std_factor_": np.full(n_targets, 3.0), "outlier_scale_": np.full(n_targets, 2.0)}
+    settings = {"enabled": True, "ddof": 1, "defaults": defaults}
+    return calibrate(
+        net, hold_out, y_scale=np.arange(2.0, 2 + n_targets), **{**settings, **changes}
+    )
+
+
+@pytest.mark.parametrize("n_members", [1, 4])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_the_fitted_attributes_are_those_of_the_out_of_fold_predictions(n_members, n_targets):
+    net, hold_out, _ = set_up(n_members, 5, n_targets)
+    attributes, found = call(net, hold_out, n_targets), predict_out_of_fold(net, hold_out, 1)
+    assert attributes.keys() == {"std_factor_", "outlier_scale_"}
+    expected = find_std_factor(found, has_noise=True)
+    np.testing.assert_allclose(attributes["std_factor_"], np.squeeze(expected))
+    expected = find_outlier_scale(found)
+    np.testing.assert_allclose(attributes["outlier_scale_"], np.squeeze(expected))
+    for value in attributes.values():
+        assert isinstance(value, float) if n_targets == 1 else value.shape == (2,)
+
+
+def test_without_a_noise_model_there_is_a_factor_only():
+    net, hold_out, _ = set_up(4, 5, noise=None)
+    attributes, found = call(net, hold_out), predict_out_of_fold(net, hold_out, 1)
+    expected = find_std_factor(found, has_noise=False)
+    np.testing.assert_allclose(attributes["std_factor_"], expected)
+    np.testing.assert_array_equal(attributes["outlier_scale_"], [2, 2])
+
+
+def test_without_an_estimate_the_defaults_stay():
+    net, hold_out, _ = set_up(2, 3)
+    for found in (call(net, hold_out, enabled=False), call(net, None)):
+        np.testing.assert_array_equal(found["std_factor_"], [3, 3])
+        np.testing.assert_array_equal(found["outlier_scale_"], [2, 2])
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_a_constant_noise_is_reported_in_the_units_of_y(n_targets):
+    net, hold_out, _ = set_up(2, 3, n_targets, noise="homoscedastic")
+    net.criterion_.raw_noise.data = torch.randn(2, n_targets, 1)
+    found = call(net, hold_out, n_targets)
+    noise_std = net.criterion_.noise_std().detach().numpy()
+    expected = noise_std * found["std_factor_"] * [2.0, 3.0][:n_targets]
+    assert found["noise_std_"] == pytest.approx(expected if n_targets == 2 else expected[0])
