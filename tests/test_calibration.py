@@ -1,11 +1,11 @@
-"""The factor of `calibrate`: what it is, what it acts on, and when there is none."""
+"""What `calibrate` finds, what it acts on, and when it does nothing."""
 
 import numpy as np
 import pytest
 
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._host import Stream, numpy_rng
-from sk_deltauq._training.rows import assign_folds
+from sk_deltauq._training.folds import assign_folds
 from sk_deltauq.baselines import PBPRegressor
 
 # Without `widening`, which acts on rows and not on the factor
@@ -30,12 +30,13 @@ def pair(data, **params):
 @pytest.mark.parametrize("n_members", [1, 2, 3, 5])
 @pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic"])
 def test_it_makes_held_out_errors_as_large_as_predicted(data, n_members, noise):
-    """Row by row from `predict_dist`: squared z-scores, and 100 rows of one.
+    """Row by row from `predict_dist`: squared z-scores, and 30 rows of one.
 
     The error is that of the member that has not seen the row, less what is averaged away.
     """
     X, y = data
     with_factor, without = pair(data, n_members=n_members, noise=noise)
+    n_members = without.n_networks_
     _, held_out = assign_folds(numpy_rng(without.seed_, Stream.FOLDS), len(X), 6, n_members)
     dist, n_anchors = without.predict_dist(X), len(without.anchors_)
     # The mixture's means are spread so that n_components - 1 stands in the denominator.
@@ -51,7 +52,9 @@ def test_it_makes_held_out_errors_as_large_as_predicted(data, n_members, noise):
             )
             error = (y[row] - of_members[member, row]) ** 2
             squared_z.append((error - averaged_away) / dist.std[row] ** 2)
-    expected = np.sqrt((np.sum(squared_z) + 100) / (len(squared_z) + 100))
+    ratio, h = np.mean(squared_z), len(squared_z)
+    shrunk = (h * ratio + 30) / (h + 30) if ratio > 1 else (h + 30) / (h / ratio + 30)
+    expected = np.sqrt(shrunk * (1 + 4 / h))
     assert with_factor.std_factor_ == pytest.approx(expected, rel=1e-4)
     assert abs(expected - 1) > 0.005, "a factor of one shows nothing"
     assert without.std_factor_ == 1
@@ -61,6 +64,7 @@ def test_it_makes_held_out_errors_as_large_as_predicted(data, n_members, noise):
 def test_it_multiplies_every_std_and_no_mean(data, n_members):
     X, _ = data
     with_factor, without = pair(data, n_members=n_members)
+    with_factor.outlier_scale_ = 1.0  # only the factor here
     factor = with_factor.std_factor_
     (mean, std), (plain_mean, plain_std) = (
         m.predict(X, return_std=True) for m in (with_factor, without)
@@ -99,10 +103,41 @@ def test_the_noise_level_is_told_with_it(data):
     np.testing.assert_allclose(aleatoric, with_factor.noise_std_, rtol=1e-5)
 
 
-@pytest.mark.parametrize("params", [{"early_stopping": False}, {"noise": None}])
-def test_without_held_out_rows_or_noise_there_is_none(data, params):
-    with_factor, without = pair(data, **params)
-    assert with_factor.std_factor_ == 1
+def test_without_noise_the_factor_acts_on_the_epistemic_part(data):
+    with_factor, without = pair(data, noise=None)
+    assert with_factor.std_factor_ > 1.5, "the errors are noise here"
+    X, _ = data
+    (mean, std), (plain_mean, plain_std) = (
+        m.predict(X, return_std=True) for m in (with_factor, without)
+    )
+    np.testing.assert_array_equal(mean, plain_mean)
+    np.testing.assert_allclose(std, with_factor.std_factor_ * plain_std)
+
+
+def test_tails_change_quantiles_and_no_moment():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 2))
+    y = X[:, 0] + rng.normal(size=700) * np.where(rng.random(700) < 0.05, 5, 1)
+    params = {**PARAMS, "noise": "homoscedastic", "embedding": None}
+    model = DeltaUQRegressor(**params).fit(X, y)
+    assert model.outlier_scale_ > 2
+    dist, (mean, std) = model.predict_dist(X), model.predict(X, return_std=True)
+    np.testing.assert_allclose(dist.mean, mean, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(dist.std, std, rtol=1e-5)
+    parts = model.predict_uncertainty(X)
+    np.testing.assert_allclose(dist.aleatoric, parts.aleatoric, rtol=1e-5)
+    np.testing.assert_allclose(dist.epistemic, parts.epistemic, rtol=1e-4, atol=1e-5)
+    width = np.diff(model.predict_interval(X, 0.9))[:, 0]
+    assert (width < 2 * 1.6 * std).all()
+    found = model.outlier_scale_
+    assert model.partial_fit(X, y).outlier_scale_ == found
+    model.set_params(calibrate=False).fit(X, y)
+    assert model.outlier_scale_ == 1
+
+
+def test_without_held_out_rows_there_is_none(data):
+    with_factor, without = pair(data, early_stopping=False)
+    assert with_factor.std_factor_ == with_factor.outlier_scale_ == 1
     X, _ = data
     np.testing.assert_array_equal(
         with_factor.predict(X, return_std=True), without.predict(X, return_std=True)

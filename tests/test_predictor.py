@@ -9,7 +9,12 @@ from torch import nn
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
 from sk_deltauq._host import one_thread
-from sk_deltauq._predictor import Predictor, compute_moments, spread_components
+from sk_deltauq._predictor import (
+    Predictor,
+    compute_moments,
+    spread_components,
+    spread_tails,
+)
 from sk_deltauq._validation import FAR, Scaler
 
 FEW = {"max_iter": 10, "random_state": 0}
@@ -36,7 +41,10 @@ def new():
 def test_components_have_the_moments_that_predict_returns(model, new):
     mean, std = model.predict(new, return_std=True)
     means, stds = model._predictor().components(torch.from_numpy(new))
-    assert means.shape == stds.shape == (model.n_components_, 12, 1)
+    n_components = model.n_components_
+    if getattr(model, "outlier_scale_", 1) > 1:
+        n_components *= -(-20 // n_components)
+    assert means.shape == stds.shape == (n_components, 12, 1)
     variance = stds.square().mean(0) + means.var(0, correction=0)
     np.testing.assert_allclose(means.mean(0)[:, 0].detach(), mean, rtol=1e-5)
     np.testing.assert_allclose(variance.sqrt()[:, 0].detach(), std, rtol=1e-4)
@@ -89,7 +97,8 @@ def test_the_state_determines_the_predictions(model, regression_data, new):
     for name in ("x_scaler", "y_scaler"):
         getattr(target, name).mean_ = state[f"{name}.mean_"]
         getattr(target, name).scale_ = state[f"{name}.scale_"]
-    target.std_factor[:] = state["std_factor"]
+    for name in ("std_factor", "outlier_scale", "added_std"):
+        getattr(target, name)[:] = state[name]
     x = torch.from_numpy(new)
     for one, two in zip(predictor.components(x), target.components(x), strict=True):
         assert torch.equal(one, two)
@@ -223,6 +232,11 @@ def test_the_mixture_has_the_moments(scaled, n_parts, inflation, n_components, d
     unit = torch.from_numpy(predictor.y_scaler.scale_)
     offset = torch.from_numpy(predictor.y_scaler.mean_)
     mean, _, aleatoric, total = moments_by_hand(predictor, scaled)
+    heavy = replace(predictor, outlier_scale=np.full(1, 4.0))
+    heavy_means, heavy_stds, _ = spread_components(heavy, parts, scaled)
+    for one, two in ((heavy_means, means), (heavy_stds.square(), stds.square())):
+        torch.testing.assert_close(one.mean(0), two.mean(0))
+    torch.testing.assert_close(heavy_means.var(0, correction=0), means.var(0, correction=0))
     variance = (stds**2).mean(0) + ((means - means.mean(0)) ** 2).mean(0)
     np.testing.assert_allclose(means.mean(0) * unit + offset, mean, rtol=1e-6)
     np.testing.assert_allclose(variance * unit**2, total, rtol=1e-5)
@@ -238,6 +252,31 @@ def test_the_mixture_has_the_moments(scaled, n_parts, inflation, n_components, d
         np.testing.assert_allclose((noise * unit) ** 2, aleatoric, rtol=1e-5)
     else:
         assert noise is None
+
+
+@pytest.mark.parametrize(("n_components", "n_copies"), [(1, 20), (7, 3), (20, 1), (45, 1)])
+def test_one_component_in_20_has_the_wider_noise(n_components, n_copies):
+    """Fewer components are copied; each target has its own scale."""
+    rng = np.random.default_rng(0)
+    means, stds = rng.normal(size=(2, n_components, 3, 2))
+    scale = np.array([3.0, 1.0])
+    found = spread_tails(torch.tensor(means), torch.tensor(stds**2), scale)
+    np.testing.assert_array_equal(found[0], np.tile(means, (n_copies, 1, 1)))
+    narrow = np.tile(stds**2, (n_copies, 1, 1))
+    wide = narrow.copy()
+    wide[19::20, :, 0] *= 3
+    wide *= np.sqrt((narrow**2).mean(axis=0) / (wide**2).mean(axis=0))
+    np.testing.assert_allclose(found[1], wide)
+    np.testing.assert_allclose(found[1][:, :, 1], narrow[:, :, 1])
+
+
+def test_normal_noise_keeps_the_components_as_they_are():
+    means, stds = torch.ones(3, 4, 2), torch.zeros(3, 4, 2)
+    found = spread_tails(means, stds, np.ones(1))
+    assert found[0] is means
+    assert found[1] is stds
+    # Point masses have no noise to widen.
+    assert not spread_tails(means, stds, np.full(1, 3.0))[1].any()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -271,14 +310,14 @@ def test_the_fields_that_a_method_may_leave_out():
     predictor = Predictor(Lines(), 3, 4, "cpu", scaler([0, 0], [1, 1]))
     assert predictor.y_scaler is predictor.inflation is None
     assert predictor.ddof == 1
-    assert predictor.std_factor.tolist() == [1.0]
+    assert predictor.std_factor.tolist() == predictor.outlier_scale.tolist() == [1.0]
 
 
 def test_the_state_names_all_numbers():
     predictor = make_predictor(inflation=Growth())
     state = predictor.state
     assert state.keys() == {
-        "std_factor",
+        *("std_factor", "outlier_scale", "added_std"),
         *("x_scaler.mean_", "x_scaler.scale_", "y_scaler.mean_", "y_scaler.scale_"),
         *("module.slope", "module.start", "inflation.rate"),
     }
