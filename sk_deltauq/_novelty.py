@@ -103,7 +103,9 @@ class DistanceInflation(nn.Module):
         """
         probes = torch.from_numpy(self._probes).to(device)
         chunks = probes.split(max(_PROBE_FLOATS // floats_per_row, 16))
-        total = sum(_sum_squared_gradients(components, chunk) for chunk in chunks)
+        total = torch.zeros_like(probes[0])
+        for chunk in chunks:
+            total += _sum_squared_gradients(components, chunk)
         effect = torch.nan_to_num(total / len(probes)).cpu().double().numpy()
         # A constant feature has an effect in the network, but never in a prediction.
         varies = np.ptp(self._distinct, axis=0) > 0
