@@ -53,9 +53,11 @@ class DeltaUQRegressor(NetworkRegressor):
         Ignored without early stopping.
     widening : float, default=1.0
         Strength of the distance-based inflation of the standard deviation, which is multiplied by
-        `1 + widening * max(d - r, 0) / (r + 1/2)`. Here `d` is the distance to the nearest of 64
-        selected training rows, in standardised features; `d <= r` for 90 % of the training rows.
-        The added variance is epistemic. 0 turns the inflation off, as in the paper.
+        `1 + widening * max(d - r, 0) / (r + 1/4)`, up to the standard deviation of the training
+        targets. Here `d` is the distance to the nearest of up to 512 training rows. The distance
+        weighs each standardised feature by its effect on the prediction. `d <= r` for 90 % of new
+        rows like the training rows. The added variance is epistemic. 0 turns the inflation off,
+        and the mixture of `predict_dist` is then not smoothed, as in the paper.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs. Their three frequencies are
         fixed ("sinusoidal") or learnt ("periodic", [3]_). "alternating" is "sinusoidal" for every

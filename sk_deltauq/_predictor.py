@@ -65,8 +65,7 @@ class Predictor:
     # Noise scale of one component in `OUTLIER_PERIOD`, relative to the others, (1,) or (output,).
     # It changes no moment; 1 is a normal distribution.
     outlier_scale: np.ndarray = field(default_factory=lambda: np.ones(1))
-    # Scaled rows to the factor of the total standard deviation, (row,). The noise does not change:
-    # the increase is epistemic.
+    # Scaled rows to the factor of the total standard deviation, (row,), see `inflate_epistemic`.
     inflation: nn.Module | None = None
 
     def components(self, X: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -178,13 +177,25 @@ def compute_moments(predictor: Predictor, x: torch.Tensor, names: tuple[str, ...
     # The mean alone needs no distance from the training rows.
     inflation = None if names == ("mean",) else predictor.inflation
     if inflation is not None:
-        epistemic += (epistemic + aleatoric) * (inflation(x).double()[:, None] ** 2 - 1)
+        epistemic = inflate_epistemic(inflation(x), epistemic, aleatoric)
     epistemic = epistemic + _on(mean, predictor.added_std) ** 2
     variances = {"epistemic": epistemic, "aleatoric": aleatoric, "total": epistemic + aleatoric}
     return [
         mean * scale + offset if name == "mean" else variances[name].sqrt() * scale
         for name in names
     ]
+
+
+def inflate_epistemic(factor: torch.Tensor, epistemic: torch.Tensor, aleatoric: torch.Tensor):
+    """Multiply the total standard deviation by a factor, up to the spread of the training targets.
+
+    `factor` is `(row,)`, at least 1. The variances are `(row, target)`, in units of the scaled
+    target, in which the training targets have the variance 1. A larger total stays as it is. The
+    noise does not change: the increase is epistemic. Returns the epistemic variance.
+    """
+    total = epistemic + aleatoric
+    inflated = torch.minimum(total * factor.double()[:, None] ** 2, total.clamp(min=1))
+    return epistemic + (inflated - total)
 
 
 def spread_components(predictor: Predictor, parts, x: torch.Tensor):
@@ -196,7 +207,7 @@ def spread_components(predictor: Predictor, parts, x: torch.Tensor):
 
     Eq. 6 divides by K - 1. Spreading the means by sqrt(K / (K - 1)) around their centre makes this
     the variance of the mixture itself, so that its density and quantiles agree with the standard
-    deviation. The factor of the standard deviation and the inflation spread them likewise.
+    deviation.
     """
     means, stds, *mean_stds = (part.double() for part in parts)
     factor, n_components = _on(means, predictor.std_factor), len(means)
@@ -207,11 +218,10 @@ def spread_components(predictor: Predictor, parts, x: torch.Tensor):
     noise = None
     if mean_stds or predictor.inflation is not None or predictor.added_std.any():
         noise = stds.square().mean(dim=0).sqrt()
-    if mean_stds:
-        stds = torch.hypot(stds, mean_stds[0])
     if predictor.inflation is not None:
-        inflation = predictor.inflation(x).double()[:, None]
-        shifts, stds = shifts * inflation, stds * inflation
+        shifts, stds = _smooth_mixture(predictor.inflation(x), shifts, stds, mean_stds)
+    elif mean_stds:
+        stds = torch.hypot(stds, mean_stds[0])
     if predictor.added_std.any():
         stds = torch.hypot(stds, _on(stds, predictor.added_std))
     return *spread_tails(centre + shifts, stds, predictor.outlier_scale), noise
@@ -232,6 +242,27 @@ def spread_tails(means: torch.Tensor, stds: torch.Tensor, outlier_scale: np.ndar
     wider = stds * _on(stds, scales)
     before, after = (part.square().mean(dim=0) for part in (stds, wider))
     return means, wider * (before / after.clamp(min=torch.finfo(after.dtype).tiny)).sqrt()
+
+
+def _smooth_mixture(factor, shifts, stds, mean_stds):
+    """Inflate the epistemic variance, and move most of it from the shifts into the components.
+
+    Out of distribution the components lie far apart, and each is narrow. The density of such a
+    mixture is a row of spikes: it claims that the target is at one of them, and nowhere between.
+    So the variance of the shifts is multiplied by the share of the noise in the total variance,
+    and all components get the rest of the epistemic variance. The moments stay exact. Where the
+    noise dominates, the mixture hardly changes; where it does not, the mixture is nearly normal.
+    """
+    aleatoric = stds.square().mean(dim=0)
+    of_means = mean_stds[0].square() if mean_stds else torch.zeros_like(stds)
+    epistemic = shifts.square().mean(dim=0) + of_means.mean(dim=0)
+    inflated = inflate_epistemic(factor, epistemic, aleatoric)
+    # Without noise the share is 0, where the root has no derivative.
+    share = (aleatoric / (inflated + aleatoric).clamp(min=1e-30)).clamp(min=1e-12)
+    rest = (inflated - share * epistemic).clamp(min=0)
+    variances = stds.square() + share * of_means + rest  # (component, row, target)
+    is_point = variances == 0
+    return shifts * share.sqrt(), torch.where(is_point, 1.0, variances).sqrt() * ~is_point
 
 
 def _on(tensor: torch.Tensor, values: np.ndarray) -> torch.Tensor:

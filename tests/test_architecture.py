@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"_sklearn", "_host", "exceptions"},
     {"_duplicates"},
-    {"distributions", "_networks", "_validation"},
+    {"distributions", "_networks", "_validation", "_novelty"},
     {"metrics", "_predictor"},
     {"_training"},
     {"_methods"},

@@ -12,10 +12,12 @@ from sk_deltauq._host import one_thread
 from sk_deltauq._predictor import (
     Predictor,
     compute_moments,
+    inflate_epistemic,
     spread_components,
     spread_tails,
 )
 from sk_deltauq._validation import FAR, Scaler
+from sk_deltauq.distributions import NormalMixture
 
 FEW = {"max_iter": 10, "random_state": 0}
 REGRESSORS = {
@@ -166,7 +168,9 @@ def moments_by_hand(predictor, x):
     epistemic, aleatoric = (v * predictor.std_factor**2 for v in (epistemic, aleatoric))
     total = epistemic + aleatoric
     if predictor.inflation is not None:
-        total = total * predictor.inflation(x).double().numpy()[:, None] ** 2
+        # Up to the variance of the training targets, which is 1 in the units of the scaled target.
+        inflated = total * predictor.inflation(x).double().numpy()[:, None] ** 2
+        total = np.where(total < 1, np.minimum(inflated, 1), total)
     unit = predictor.y_scaler.scale_
     mean = means.mean(axis=0) * unit + predictor.y_scaler.mean_
     return mean, *(v * unit**2 for v in (total - aleatoric, aleatoric, total))
@@ -240,14 +244,19 @@ def test_the_mixture_has_the_moments(scaled, n_parts, inflation, n_components, d
     variance = (stds**2).mean(0) + ((means - means.mean(0)) ** 2).mean(0)
     np.testing.assert_allclose(means.mean(0) * unit + offset, mean, rtol=1e-6)
     np.testing.assert_allclose(variance * unit**2, total, rtol=1e-5)
-    # Each mean keeps its side of the centre, and each component its share of the noise.
-    raw, raw_stds = parts[0].double(), parts[1].double()
-    spread = predictor.std_factor * np.sqrt(n_components / max(n_components - ddof, 1))
-    growth = 1 if inflation is None else inflation(scaled).double()[:, None]
-    expected = (raw - raw.mean(0)) * torch.from_numpy(spread) * growth
-    torch.testing.assert_close(means - means.mean(0), expected, rtol=1e-6, atol=1e-9)
-    own = raw_stds**2 + (parts[2].double() ** 2 if n_parts == 3 else 0)
-    torch.testing.assert_close(stds, own.sqrt() * torch.from_numpy(predictor.std_factor) * growth)
+    # Each mean keeps its side of the centre, and each component its own noise.
+    factor = torch.from_numpy(predictor.std_factor)
+    raw = (parts[0] - parts[0].mean(0)).double()
+    expected = raw * factor * np.sqrt(n_components / max(n_components - ddof, 1))
+    own = (parts[1].double() * factor) ** 2
+    uncertain = (parts[2].double() * factor) ** 2 if n_parts == 3 else torch.zeros_like(own)
+    if inflation is not None:
+        share = torch.from_numpy(aleatoric / total)
+        rest = torch.from_numpy(total / predictor.y_scaler.scale_**2) - own.mean(0)
+        rest = rest - share * (expected.square() + uncertain).mean(0)
+        expected, uncertain = expected * share.sqrt(), uncertain * share + rest
+    torch.testing.assert_close(means - means.mean(0), expected, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(stds, (own + uncertain).sqrt(), rtol=1e-5, atol=1e-7)
     if n_parts == 3 or inflation is not None:
         np.testing.assert_allclose((noise * unit) ** 2, aleatoric, rtol=1e-5)
     else:
@@ -277,6 +286,41 @@ def test_normal_noise_keeps_the_components_as_they_are():
     assert found[1] is stds
     # Point masses have no noise to widen.
     assert not spread_tails(means, stds, np.full(1, 3.0))[1].any()
+
+
+def test_the_inflation_stops_at_the_spread_of_the_training_targets():
+    factor = torch.tensor([1.0, 2.0, 100.0])
+    aleatoric = torch.tensor([[0.09, 4.0]]).expand(3, 2).double()
+    epistemic = torch.tensor([[0.01, 2.0]]).expand(3, 2).double()
+    found = inflate_epistemic(factor, epistemic, aleatoric) + aleatoric
+    expected = torch.tensor([[0.1, 6], [0.4, 6], [1, 6]], dtype=torch.float64)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=0)
+
+
+def test_far_apart_components_have_no_spikes(scaled):
+    """Where the noise is small, the density is nearly the normal one with the same moments."""
+    predictor = make_predictor(inflation=Growth(), std_factor=np.array([1.0, 1.0]))
+    means = torch.linspace(-0.5, 0.5, 5)[:, None, None].expand(5, 7, 2)
+    parts = means, torch.full_like(means, 1e-3)
+    means, stds, _ = spread_components(predictor, parts, scaled)
+    mixture = NormalMixture(means.numpy(), stds.numpy())
+    normal = NormalMixture(mixture.mean[None], mixture.std[None])
+    for distance in (-3.0, -0.2, 0.0, 1.3):
+        y = mixture.mean + distance * mixture.std
+        np.testing.assert_allclose(mixture.log_pdf(y), normal.log_pdf(y), atol=0.05)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("spread", [0.0, 0.1])
+def test_the_mixture_has_finite_gradients(noise, spread):
+    predictor = make_predictor(inflation=Growth())
+    x = torch.ones(1, 2, requires_grad=True)
+    means = torch.tensor([-1.0, 1.0])[:, None, None] * spread * x.sum()
+    parts = means.expand(2, 1, 2), (noise * x).expand(2, 1, 2)
+    means, stds, _ = spread_components(predictor, parts, x)
+    (means + stds).square().sum().backward()
+    assert torch.isfinite(x.grad).all()
+    assert (stds > 0).all() == bool(noise or spread)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -318,6 +362,7 @@ def test_the_state_names_all_numbers():
     state = predictor.state
     assert state.keys() == {
         *("std_factor", "outlier_scale", "added_std"),
+        *("std_factor", "added_std"),
         *("x_scaler.mean_", "x_scaler.scale_", "y_scaler.mean_", "y_scaler.scale_"),
         *("module.slope", "module.start", "inflation.rate"),
     }

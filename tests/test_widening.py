@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sk_deltauq import DeltaUQRegressor
-from sk_deltauq._methods.anchored import DistanceInflation
+from sk_deltauq._novelty import DistanceInflation
 from sk_deltauq._validation import scale_to_tensor
 
 PARAMS = {"hidden_layer_sizes": (8,), "max_iter": 10, "n_iter_no_change": 10, "random_state": 0}
@@ -14,7 +14,7 @@ PARAMS = {"hidden_layer_sizes": (8,), "max_iter": 10, "n_iter_no_change": 10, "r
 def data():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(200, 3))
-    return X, 3 * X[:, 0] + rng.normal(size=200) + 40
+    return X, 3 * X[:, 0] + rng.normal(size=200) / 4 + 40
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,12 @@ def pair(data, **params):
 
 def factors(model, X):
     x = scale_to_tensor(X, model.x_scaler_)
-    return DistanceInflation(model._landmarks_, 0.7)(x).numpy().astype(float)
+    return model._inflation_(x).numpy().astype(float)
+
+
+def inflated(base, factor, scale):
+    """The std that is multiplied by a factor, up to the std of the training targets."""
+    return np.where(base < scale, np.minimum(base * factor, scale), base)
 
 
 @pytest.mark.parametrize("params", [{}, {"n_members": 2}, {"noise": None}, {"n_anchors": 1}])
@@ -41,10 +46,10 @@ def test_std_grows_by_the_factor_and_the_mean_stays(data, new, params):
     factor = factors(wide, new)
     assert factor[0] == 1
     assert factor[-1] > 3
-    assert (np.diff(factor) >= 0).all()
+    assert (np.diff(factor[10:]) > 0).all()
     (mean, std), (same_mean, base) = (m.predict(new, return_std=True) for m in (wide, narrow))
     np.testing.assert_array_equal(mean, same_mean)
-    np.testing.assert_allclose(std, base * factor, rtol=1e-5)
+    np.testing.assert_allclose(std, inflated(base, factor, data[1].std()), rtol=1e-5)
 
 
 def test_the_mean_alone_asks_for_no_distance(data, new, monkeypatch):
@@ -56,20 +61,49 @@ def test_the_mean_alone_asks_for_no_distance(data, new, monkeypatch):
 
 def test_inside_nothing_changes(data):
     wide, narrow = pair(data)
-    inside = factors(wide, data[0]) == 1
-    assert inside.mean() == pytest.approx(0.9, abs=0.03)
+    assert (factors(wide, data[0]) == 1).all()  # each training row is its own reference
+    fresh = np.random.default_rng(6).normal(size=(500, 3))
+    inside = factors(wide, fresh) == 1
+    assert inside.mean() == pytest.approx(0.9, abs=0.05)
     for of_wide, of_narrow in zip(
-        wide.predict_uncertainty(data[0][inside]).values(),
-        narrow.predict_uncertainty(data[0][inside]).values(),
+        wide.predict_uncertainty(fresh[inside]).values(),
+        narrow.predict_uncertainty(fresh[inside]).values(),
         strict=True,
     ):
         np.testing.assert_allclose(of_wide, of_narrow, rtol=1e-6)
 
 
 def test_what_is_added_is_epistemic(data, new):
-    wide, narrow = (model.predict_uncertainty(new) for model in pair(data))
+    models = pair(data)
+    wide, narrow = (model.predict_uncertainty(new) for model in models)
     np.testing.assert_allclose(wide.aleatoric, narrow.aleatoric)
-    assert (wide.epistemic[-10:] > narrow.epistemic[-10:]).all()
+    grows = (factors(models[0], new) > 1) & (narrow.total < data[1].std())
+    assert grows.sum() >= 3
+    assert (wide.epistemic[grows] > narrow.epistemic[grows]).all()
+    np.testing.assert_allclose(wide.epistemic[~grows], narrow.epistemic[~grows])
+
+
+def test_a_feature_without_effect_counts_less(data):
+    X, _ = data
+    wide, _ = pair((X, 3 * X[:, 0]), max_iter=60)
+    far = factors(wide, np.eye(3) * 6)
+    assert far[0] > 2 * far[1:].max()
+
+
+def test_a_rare_category_has_a_larger_epistemic_std():
+    rng = np.random.default_rng(0)
+    level = np.repeat([0, 1, 2], [100, 97, 3])
+    X = np.column_stack([rng.normal(size=(200, 2)), np.eye(3)[level]])
+    y = X[:, 0] + level + 0.1 * rng.normal(size=200)
+    wide, narrow = pair((X, y), max_iter=60)
+    fresh = rng.normal(size=(100, 2))
+
+    def ask(model, level):
+        rows = np.column_stack([fresh, np.tile(np.eye(3)[level], (100, 1))])
+        return np.median(model.predict_uncertainty(rows).epistemic)
+
+    assert ask(wide, 2) > 2 * ask(wide, 0)
+    assert ask(wide, 0) == pytest.approx(ask(narrow, 0), rel=0.1)
 
 
 @pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic", None])
@@ -88,8 +122,12 @@ def test_the_distribution_agrees(data, new, noise):
 def test_each_output_is_widened_in_its_own_units(data, new):
     X, y = data
     wide, narrow = pair((X, np.column_stack([y, 1000 * X[:, 1]])))
-    ratio = wide.predict(new, return_std=True)[1] / narrow.predict(new, return_std=True)[1]
-    np.testing.assert_allclose(ratio, np.column_stack([factors(wide, new)] * 2), rtol=1e-5)
+    expected = inflated(
+        narrow.predict(new, return_std=True)[1],
+        factors(wide, new)[:, None],
+        np.array([y.std(), 1000 * X[:, 1].std()]),
+    )
+    np.testing.assert_allclose(wide.predict(new, return_std=True)[1], expected, rtol=1e-5)
 
 
 def test_rows_that_came_later_are_inside(data):

@@ -200,6 +200,12 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     if settings.ends_on_all_rows and fit.context.data.validation is None and hold_out is not None:
         with _host_of_training(fit):
             _train_on_all_rows(net, fit, method, n_epochs=len(monitor.scores))
+    if (inflation := kept.get("_inflation_")) is not None:
+        network = net.module_.eval()
+        components = NetworkComponents(network, net.criterion_)
+        floats_per_row = network.n_components * network.core.width
+        with _host_of_training(fit):
+            inflation.weigh_features(components, floats_per_row, settings.device)
     trained = replace(start, method=method, kept=kept, n_calls=start.n_calls + 1)
     return {
         "net_": net,

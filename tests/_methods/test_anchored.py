@@ -1,12 +1,10 @@
-"""Anchored networks against the paper's input `[c, x - c]`, their batches, and the landmarks."""
+"""Anchored networks against the paper's input `[c, x - c]`, and their batches."""
 
-import numpy as np
 import pytest
 import torch
-from scipy.spatial.distance import cdist
 from torch import nn
 
-from sk_deltauq._methods.anchored import Anchored, DistanceInflation, Landmarks
+from sk_deltauq._methods.anchored import Anchored
 from sk_deltauq._networks import mlp as mlp_module
 from sk_deltauq._networks.mlp import ACTIVATIONS
 from sk_deltauq._training.rows import Batches, TrainingRows
@@ -153,95 +151,3 @@ def test_each_sample_is_paired_with_a_training_row_of_its_member():
         assert inputs[0].equal(alone), "the anchors leave the order of the rows alone"
         assert y.equal(plain_y)
         assert weights.equal(plain_weights)
-
-
-# Landmarks
-
-
-def rows(n_rows, n_features=3, seed=0):
-    rng = np.random.default_rng(seed)
-    return torch.from_numpy(rng.standard_normal((n_rows, n_features)).astype(np.float32))
-
-
-def pick(x, seed=0, earlier=None):
-    return Landmarks.pick(x, np.random.default_rng(seed), earlier)
-
-
-def excess(landmarks, x):
-    """The distance beyond the reach, from the factor of the standard deviation."""
-    factor = DistanceInflation(landmarks, 1.0)(x)
-    torch.testing.assert_close(DistanceInflation(landmarks, 0.5)(x), 1 + 0.5 * (factor - 1))
-    return factor - 1
-
-
-def test_landmarks_are_training_rows_that_are_spread_over_all_rows():
-    x = rows(2000)
-    landmarks = pick(x)
-    assert landmarks.rows.shape == (64, 3)
-    assert (cdist(landmarks.rows, x).min(axis=1) == 0).all()
-    # The farthest row is nearer to a landmark than to one of as many random rows.
-    random_rows = x[:64].numpy()
-    assert cdist(x, landmarks.rows).min(axis=1).max() < cdist(x, random_rows).min(axis=1).max()
-
-
-@pytest.mark.parametrize("n_rows", [300, 6000])
-def test_90_percent_of_the_rows_are_inside(n_rows):
-    x = rows(n_rows)
-    outside = excess(pick(x), x).numpy()
-    assert np.mean(outside == 0) == pytest.approx(0.9, abs=0.02)
-
-
-def test_excess_is_the_distance_beyond_the_reach():
-    landmarks, new = pick(rows(500)), 3 * rows(40, seed=1)
-    nearest = cdist(new, landmarks.rows).min(axis=1)
-    expected = np.maximum(0, nearest - landmarks.reach) / (landmarks.reach + 0.5)
-    assert (expected > 0).any()
-    np.testing.assert_allclose(excess(landmarks, new), expected, rtol=1e-4, atol=1e-4)
-
-
-def test_a_row_between_a_few_values_is_inside():
-    """All values are landmarks, so training rows have no distance; half-way between is inside."""
-    x = torch.arange(10.0).repeat(30)[:, None]
-    landmarks = pick(x)
-    assert landmarks.reach == 0.5
-    found = excess(landmarks, torch.tensor([[4.5], [9.5], [11.0]]))
-    np.testing.assert_allclose(found, [0, 0, 1.5], atol=1e-3)
-
-
-@pytest.mark.parametrize("n_rows", [1, 5])
-def test_equal_rows_have_one_landmark(n_rows):
-    landmarks = pick(torch.ones(n_rows, 2))
-    assert landmarks.reach < 1e-5
-    found = excess(landmarks, torch.tensor([[1.0, 1.0], [1.0, 3.0]]))
-    np.testing.assert_allclose(found, [0, 4], atol=1e-4)
-
-
-def test_far_rows_stay_finite():
-    found = excess(pick(rows(100)), torch.full((1, 3), 1e6))
-    assert torch.isfinite(found).all()
-    assert found > 1e5
-
-
-def test_landmarks_of_earlier_rows_stay_candidates():
-    first = pick(rows(300))
-    later = pick(rows(300, seed=1) + 10, seed=1, earlier=first)
-    assert later.reach >= first.reach
-    inside_both = torch.tensor([[0.0, 0.0, 0.0], [10.0, 10.0, 10.0]])
-    assert (excess(later, inside_both) == 0).all()
-    assert (excess(first, inside_both) > 0).tolist() == [False, True]
-
-
-def test_the_reach_does_not_shrink_with_later_rows():
-    """Dense rows alone have a small reach; the reach of earlier rows still counts."""
-    dense = 0.01 * rows(300)
-    assert pick(dense).reach < 1
-    earlier = Landmarks(dense[:1].numpy(), reach=7.0)
-    assert pick(dense, earlier=earlier).reach == 7.0
-
-
-def test_the_factor_grows_with_the_distance_from_the_rows():
-    landmarks = pick(rows(300))
-    x = torch.tensor([landmarks.rows[0].tolist(), [5.0, 5.0, 5.0]], requires_grad=True)
-    DistanceInflation(landmarks, 0.7)(x).sum().backward()
-    assert (x.grad[0] == 0).all()
-    assert (x.grad[1] > 0).all()

@@ -1,0 +1,167 @@
+"""The reference rows, the effects of the features, and the distance-based inflation."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import cdist
+
+from sk_deltauq._novelty import DistanceInflation, ReferenceRows
+
+
+def rows(n_rows, n_features=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return torch.from_numpy(rng.standard_normal((n_rows, n_features)).astype(np.float32))
+
+
+def pick(x, seed=0, earlier=None):
+    keys = np.log(np.random.default_rng(seed).random(len(x)))
+    return ReferenceRows.pick(x, keys, earlier)
+
+
+def inflate(x, strength=1.0, **changes):
+    return DistanceInflation(pick(x, **changes), strength)
+
+
+def weigh(inflation, function):
+    """Measure the effects in `function`, from `(row, feature)` to `(row, output)`."""
+    inflation.weigh_features(lambda x: (function(x)[None],), 1, "cpu")
+    return inflation
+
+
+def test_all_rows_of_a_small_table_are_references():
+    x = rows(100)
+    assert np.array_equal(np.unique(pick(x).rows, axis=0), np.unique(x.numpy(), axis=0))
+
+
+def test_references_of_a_large_table_are_a_sample():
+    x = rows(3000)
+    found = pick(x).rows
+    assert found.shape == (512, 3)
+    assert (cdist(found, x).min(axis=1) == 0).all()
+    assert len(np.unique(found, axis=0)) == 512
+
+
+def test_rare_rows_are_seldom_missed():
+    """A category of four rows in 4,000, standardised."""
+    x = np.zeros((4000, 2))
+    x[:4, 0] = 1
+    x = (x - x.mean(axis=0)) / np.where(x.std(axis=0) > 0, x.std(axis=0), 1)
+    x[:, 1] = np.random.default_rng(0).normal(size=4000)
+    found = [(pick(torch.from_numpy(x), seed).rows[:, 0] > 1).sum() for seed in range(5)]
+    assert np.mean(found) > 3
+
+
+@pytest.mark.parametrize("n_rows", [30, 300, 6000])
+def test_90_percent_of_the_rows_are_inside(n_rows):
+    inside = inflate(rows(n_rows))(rows(4000, seed=1)) == 1
+    assert inside.float().mean() == pytest.approx(0.9, abs=0.06 if n_rows < 100 else 0.04)
+
+
+@pytest.mark.parametrize("strength", [0.5, 1.0])
+def test_the_factor_counts_the_distance_beyond_the_reach(strength):
+    x, new = rows(300), 3 * rows(40, seed=1)
+    inflation = inflate(x, strength)
+    between = cdist(x, x)
+    np.fill_diagonal(between, np.inf)
+    reach = np.sort(between.min(axis=1))[269]
+    assert float(inflation.reach) == pytest.approx(reach, rel=1e-5)
+    excess = np.maximum(cdist(new, x).min(axis=1) - reach, 0) / (reach + 0.25)
+    assert (excess > 0).any()
+    np.testing.assert_allclose(inflation(new), 1 + strength * excess, rtol=1e-4)
+
+
+def test_copies_of_a_row_do_not_shorten_the_reach():
+    x = rows(100)
+    copies = inflate(x.repeat(4, 1))
+    assert float(copies.reach) == float(inflate(x).reach)
+
+
+@pytest.mark.parametrize("n_rows", [1, 5])
+def test_equal_rows_have_no_reach(n_rows):
+    found = inflate(torch.ones(n_rows, 2))(torch.tensor([[1.0, 1.0], [1.0, 3.0]]))
+    np.testing.assert_allclose(found, [1, 1 + 2 / 0.25], rtol=1e-4)
+
+
+def test_far_rows_stay_finite():
+    found = inflate(rows(100))(torch.full((1, 3), 1e6))
+    assert torch.isfinite(found).all()
+    assert found > 1e5
+
+
+def test_a_feature_with_a_larger_effect_has_a_larger_weight():
+    slopes = torch.tensor([3.0, 0.0, 1.0])
+    inflation = weigh(inflate(rows(400)), lambda x: x @ slopes[:, None])
+    relative = slopes.numpy() ** 2 / (10 / 3)
+    np.testing.assert_allclose(inflation.weights, np.sqrt((relative + 0.1) / 1.1), rtol=1e-5)
+    along = inflation(torch.eye(3) * 8)
+    assert along[0] > along[2] > along[1] > 1
+
+
+def test_the_effect_is_the_mean_square_over_rows_and_outputs():
+    """Sines and lines of three outputs; derivatives by hand."""
+    x = rows(20_000, 2)
+    inflation = weigh(
+        inflate(x), lambda x: torch.stack([x[:, 0].sin(), 2 * x[:, 1], x[:, 0]], dim=1)
+    )
+    probes = pick(x).rows[:256]
+    effect = np.array([1 + (np.cos(probes[:, 0]) ** 2).mean(), 4])
+    expected = np.sqrt((effect / effect.mean() + 0.1) / 1.1)
+    np.testing.assert_allclose(inflation.weights, expected, rtol=0.1)
+
+
+def test_weights_change_the_reach_and_the_distance_alike():
+    x, new = rows(300), 4 * rows(20, seed=1)
+    inflation = weigh(inflate(x), lambda x: x[:, :1])
+    by_hand = inflate(x * inflation.weights)
+    assert float(inflation.reach) == pytest.approx(float(by_hand.reach), rel=1e-5)
+    torch.testing.assert_close(inflation(new), by_hand(new * inflation.weights))
+
+
+def test_a_constant_feature_does_not_lower_the_other_weights():
+    x = rows(300)
+    x[:, 2] = 0
+    slopes = torch.tensor([[1.0], [1.0], [100.0]])
+    found = weigh(inflate(x), lambda x: x @ slopes).weights
+    np.testing.assert_allclose(found[:2], [1, 1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x @ torch.zeros(3, 1),
+        lambda x: torch.ones(2, requires_grad=True)[(x[:, :1] > 0).long()],
+        lambda x: x[:, :1] * torch.nan,
+    ],
+    ids=["constant", "indices", "NaN"],
+)
+def test_without_effects_all_features_count_alike(function):
+    assert weigh(inflate(rows(100)), function).weights.tolist() == [1, 1, 1]
+
+
+def test_effects_can_be_measured_in_inference_mode():
+    with torch.inference_mode():
+        inflation = weigh(inflate(rows(100)), lambda x: x[:, :1])
+    assert inflation.weights[0] > 1
+
+
+def test_rows_of_earlier_calls_stay_references():
+    first = pick(rows(300))
+    later = pick(rows(300, seed=1) + 10, seed=1, earlier=first)
+    both = torch.tensor([[0.0, 0.0, 0.0], [10.0, 10.0, 10.0]])
+    assert (DistanceInflation(later, 1.0)(both) == 1).all()
+    assert (DistanceInflation(first, 1.0)(both) > 1).tolist() == [False, True]
+
+
+def test_calls_together_draw_as_one_call():
+    x, keys = rows(2000), np.log(np.random.default_rng(0).random(2000))
+    first = ReferenceRows.pick(x[:900], keys[:900])
+    both = ReferenceRows.pick(x[900:], keys[900:], first)
+    assert np.array_equal(both.rows, ReferenceRows.pick(x, keys).rows)
+
+
+def test_the_factor_grows_with_the_distance_from_the_rows():
+    x = rows(300)
+    new = torch.tensor([x[0].tolist(), [5.0, 5.0, 5.0]], requires_grad=True)
+    inflate(x, 0.7)(new).sum().backward()
+    assert (new.grad[0] == 0).all()
+    assert (new.grad[1] > 0).all()
