@@ -259,7 +259,8 @@ class PBPComponents(nn.Module):
         ):
             self.register_buffer(f"mean_{i}", torch.from_numpy(mean))
             self.register_buffer(f"variance_{i}", torch.from_numpy(variance))
-        noise_variance = torch.tensor(posterior.noise.variance, dtype=torch.float64)
+        # Prediction makes this object outside its guard: the device is named.
+        noise_variance = torch.tensor(posterior.noise.variance, dtype=torch.float64, device="cpu")
         self.register_buffer("noise_variance", noise_variance)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
