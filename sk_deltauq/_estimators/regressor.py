@@ -88,7 +88,10 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         Warns
         -----
         UncertaintyWarning
-            If the uncertainty may be wrong: few rows, no hold-out, near copies among the rows.
+            If the uncertainty may be wrong: few rows, no hold-out, near copies among the rows, gross
+            outliers among the targets.
+        ConvergenceWarning
+            If training ended before it converged: at `max_iter`, at `max_time`, or by Ctrl-C.
         """
         return self._fit(X, y, sample_weight, groups, X_val, y_val)
 
