@@ -14,7 +14,7 @@ _NOT_NUMBERS = (
     *("date", "duration", "time", "binary", "list", "array", "period", "interval"),
 )
 
-# Messages name so many columns or rows.
+# Messages name at most five columns or rows.
 _MOST_NAMES = 5
 
 
@@ -68,6 +68,12 @@ def explain_columns_without_numbers(X, positions: list[int], hint: str) -> str:
     return f"X has columns that hold text, categories or dates: {names}{place}. {also}{hint}"
 
 
+def drop_repeated_names(X) -> Any:
+    """Return a frame whose names are not unique as an array: such names identify no column."""
+    names = getattr(X, "columns", ())
+    return np.asarray(X) if len(set(names)) < len(names) else X
+
+
 def name_columns(positions, names=None) -> str:
     """Name columns, `names` being the names of all columns: "column 'age'" or "columns 0, 3"."""
     shown = [repr(str(names[p])) if names is not None else str(p) for p in positions]
@@ -103,7 +109,8 @@ def _find_bad_cells(cells: np.ndarray) -> dict[str, np.ndarray]:
         return {"missing values": np.isnan(cells), "infinite values": np.isinf(cells)}
     tests = {"text": _is_text, "missing values": is_missing, "infinite values": _is_infinite}
     objects = cells.astype(object)
-    return {what: np.frompyfunc(test, 1, 1)(objects).astype(bool) for what, test in tests.items()}
+    masks = {what: np.frompyfunc(test, 1, 1)(objects) for what, test in tests.items()}
+    return {what: np.asarray(mask, dtype=bool) for what, mask in masks.items()}
 
 
 def _is_text(value) -> bool:

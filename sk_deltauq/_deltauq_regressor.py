@@ -99,7 +99,7 @@ class DeltaUQRegressor(NetworkRegressor):
         as `module(in_features, out_features)`. Its inputs are `[c, x - c]`, so `in_features` is
         twice the width of the (embedded) features. `hidden_layer_sizes` and `activation` are then
         ignored, and `embedding="auto"` means None. The factory and its modules run with float32 on
-        the CPU as torch's defaults and without autocast, whatever the caller has set.
+        the CPU as torch's defaults and without autocast, also if the caller has set others.
     net_params : dict, default=None
         Additional parameters for the `skorch.NeuralNet` used in training. Examples are
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` and

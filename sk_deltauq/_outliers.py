@@ -10,11 +10,11 @@ from sk_deltauq.exceptions import UncertaintyWarning
 
 # With fewer rows nothing can be told from a heavy tail.
 _FEWEST_ROWS = 20
-# At most one row in so many (at least one) can be gross outliers.
+# At most one row in 200 can be a gross outlier, or one row of a smaller table.
 _ROWS_PER_OUTLIER = 200
-# They carry so much of the sum of squares about the median ...
+# Gross outliers carry this share of the sum of squares about the median.
 _SHARE = 0.9
-# ... and lie so many times as far from it as the next row.
+# They lie more than 20 times as far from the median as the next row.
 _GAP = 20
 _MOST_SHOWN = 3
 

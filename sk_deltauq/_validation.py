@@ -21,6 +21,7 @@ from sk_deltauq._columns import (
     check_labels,
     check_target_is_numbers,
     describe_bad_cells,
+    drop_repeated_names,
     explain_columns_without_numbers,
     find_columns_without_numbers,
     is_missing,
@@ -92,8 +93,7 @@ def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params)
         raise ValueError(f"X holds dates or times, {X.dtype}. {hint}")
     if positions := find_columns_without_numbers(X):
         raise ValueError(explain_columns_without_numbers(X, positions, hint))
-    if len(set(getattr(X, "columns", ()))) < len(getattr(X, "columns", ())):
-        X = np.asarray(X)  # names that are not unique name no column
+    X = drop_repeated_names(X)
     if not (y is None or isinstance(y, str)):
         (check_target_is_numbers if check_params.get("y_numeric") else check_labels)(y)
     try:

@@ -88,8 +88,8 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         Warns
         -----
         UncertaintyWarning
-            If the uncertainty may be wrong: few rows, no hold-out, near copies among the rows, gross
-            outliers among the targets.
+            If the uncertainty may be wrong: few rows, no hold-out, near copies among the rows,
+            gross outliers among the targets.
         ConvergenceWarning
             If training ended before it converged: at `max_iter`, at `max_time`, or by Ctrl-C.
         """
