@@ -78,6 +78,11 @@ class DeltaUQRegressor(NetworkRegressor):
         prediction use the average. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
+    max_time : float, default=None
+        Maximum duration of training in `fit`, in seconds. Training stops after the first epoch
+        that ends later, keeps the best weights so far, and warns (`ConvergenceWarning`). Ctrl-C
+        does the same after the mini-batch at hand; a second Ctrl-C, at once or within two seconds,
+        interrupts `fit` and what is around it, such as a grid search. None means no limit.
     tol : float, default=1e-4
         Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
@@ -98,7 +103,8 @@ class DeltaUQRegressor(NetworkRegressor):
         Factory of a torch module that replaces the multilayer perceptron, called once per member
         as `module(in_features, out_features)`. Its inputs are `[c, x - c]`, so `in_features` is
         twice the width of the (embedded) features. `hidden_layer_sizes` and `activation` are then
-        ignored, and `embedding="auto"` means None.
+        ignored, and `embedding="auto"` means None. The factory and its modules run with float32 on
+        the CPU as torch's defaults and without autocast, also if the caller has set others.
     net_params : dict, default=None
         Additional parameters for the `skorch.NeuralNet` used in training. Examples are
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` and
@@ -203,6 +209,7 @@ class DeltaUQRegressor(NetworkRegressor):
     learning_rate_init: float = 0.01
     averaging: int = 10
     max_iter: int = 400
+    max_time: float | None = None
     tol: float = 1e-4
     n_iter_no_change: int = 30
     early_stopping: bool | str = "auto"

@@ -1,8 +1,10 @@
-"""What the package shares with the host program: random numbers and threads.
+"""What the package shares with the host program: torch's settings, random numbers and threads.
 
 Every random draw comes from a stream of its own. Each purpose (initial weights, mini-batches,
 anchors, folds) and each member has its own generator, so a member trained inside a stack meets
 the same numbers as a member trained alone. The number of threads is restored after use.
+
+`plain_torch` shields all computations from settings of the host program that would change them.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ _thread_lock = threading.Lock()
 _local = threading.local()
 _users = 0
 _found = 1
+
+_dtype_lock = threading.Lock()
+_dtype_users = 0
+_dtype_found = torch.float32
 
 
 class Stream(IntEnum):
@@ -62,6 +68,56 @@ def torch_generators(
         torch.Generator().manual_seed(int(numpy_rng(seed, stream, member, *path).integers(2**63)))
         for member in members
     ]
+
+
+@contextlib.contextmanager
+def plain_torch(*, gradients: bool = False):
+    """Neutralise the torch settings of the host program in this block.
+
+    Inside, autocast is off, new tensors are float32 on the CPU, and with `gradients` the graph is
+    recorded, in any mode of the caller. The caller's settings return at the end, also after an
+    error. A user's own module and callbacks run in such a block too.
+
+    Deterministic algorithms, anomaly detection, and the precision of matrix products stay as the
+    caller set them: they are requests, and do not change the results on a CPU.
+    """
+    with contextlib.ExitStack() as stack:
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        # Only if needed: inside the block each call of torch takes longer. A tensor tells the
+        # default of any torch version.
+        if torch.empty(0).device.type != "cpu":
+            stack.enter_context(torch.device("cpu"))
+        stack.enter_context(_default_float32())
+        if gradients:
+            stack.enter_context(torch.inference_mode(False))
+            stack.enter_context(torch.enable_grad())
+        yield
+
+
+@contextlib.contextmanager
+def _default_float32():
+    """Set torch's default dtype to float32 in this block.
+
+    The dtype belongs to the process. If blocks overlap in threads, the last one restores it.
+    """
+    global _dtype_users, _dtype_found
+    with _dtype_lock:
+        needed = _dtype_users > 0 or torch.get_default_dtype() != torch.float32
+        if needed:
+            if _dtype_users == 0:
+                _dtype_found = torch.get_default_dtype()
+                torch.set_default_dtype(torch.float32)
+            _dtype_users += 1
+    try:
+        yield
+    finally:
+        if needed:
+            with _dtype_lock:
+                _dtype_users -= 1
+                if _dtype_users == 0:
+                    torch.set_default_dtype(_dtype_found)
 
 
 @contextlib.contextmanager

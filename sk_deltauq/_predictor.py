@@ -14,7 +14,7 @@ import torch
 from sklearn.utils import gen_batches
 from torch import nn
 
-from sk_deltauq._host import map_in_threads, one_thread
+from sk_deltauq._host import map_in_threads, one_thread, plain_torch
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import Network
 from sk_deltauq._validation import FAR, Scaler, scale_to_tensor
@@ -81,9 +81,15 @@ class Predictor:
         tuple of torch.Tensor of shape (n_components, n_samples, n_outputs)
             Means and standard deviations in the units of y, float64: mixed with equal weights
             they have the mean and the standard deviation that `predict` returns. With heavy tails
-            (`outlier_scale`) there are at least 20 components. Logits, for a
-            classifier. The graph is kept, so the result has gradients with respect to X.
+            (`outlier_scale`) there are at least 20 components. Logits, for a classifier, before
+            the adjustment by held-out rows. The graph is kept, so the result has gradients with
+            respect to X, unless the caller has switched gradients off. Autocast and torch's
+            defaults have no effect.
         """
+        with plain_torch():
+            return self._map_to_components(X)
+
+    def _map_to_components(self, X: torch.Tensor) -> tuple[torch.Tensor, ...]:
         mean, scale = (_on(X, values) for values in (self.x_scaler.mean_, self.x_scaler.scale_))
         x = ((X.double() - mean) / scale).clamp(-FAR, FAR).float()
         parts = self.module(x)
@@ -134,7 +140,7 @@ class Predictor:
 
         chunks = list(gen_batches(len(X), n_rows))
         n_threads = torch.get_num_threads() if self._is_on_cpu else 1
-        with one_thread():
+        with plain_torch(), one_thread():
             first = map_chunk(chunks[0])
             results = tuple(np.empty((len(X), *part.shape[1:])) for part in first)
             parts_of_chunks = chain([first], map_in_threads(map_chunk, chunks[1:], n_threads))

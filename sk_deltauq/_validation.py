@@ -6,18 +6,27 @@ and a way out, and what a network needs: finite scales, and a list of constant c
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import dataclass, replace
-from numbers import Number
 from typing import Any
 
 import numpy as np
 import torch
+from sklearn import config_context
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_consistent_length, gen_batches
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from sk_deltauq._columns import (
+    check_labels,
+    check_target_is_numbers,
+    describe_bad_cells,
+    drop_repeated_names,
+    explain_columns_without_numbers,
+    find_columns_without_numbers,
+    is_missing,
+    name_columns,
+)
 from sk_deltauq._duplicates import count_common_rows, merge_copies, warn_about_near_copies
 from sk_deltauq._sklearn import check_sample_weight
 from sk_deltauq.exceptions import UncertaintyWarning
@@ -30,10 +39,14 @@ _CHUNK_ROWS = 16_384
 # Standardised values are clipped to this size: a sum of a few products still fits float32.
 FAR = 1e6
 
-_NOT_NUMBERS = (
-    *("category", "categorical", "enum", "str", "utf8", "object"),
-    *("date", "duration", "time", "binary", "list", "array", "period", "interval"),
-)
+# Minimum and maximum of a constant column differ by this at most, relative to its size.
+_ROUNDING = 4 * np.finfo(np.float64).eps
+
+# Moments are computed about the middle of the column if it is so many ranges away from zero.
+_FAR_OFFSET = 1e3
+
+# Squares below this one lose digits in float64.
+_LEAST_SPREAD = np.sqrt(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -60,34 +73,14 @@ class FitPlan:
     validation: tuple[Any, Any] | None = None  # (X_val, y_val), the user's own rows to hold out
 
 
-def _find_columns_without_numbers(X) -> list:
-    """Return the text, category and date columns of a data frame (pandas, polars, ...)."""
-    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
-        return []
-    return [
-        name
-        for name, dtype in zip(X.columns, X.dtypes, strict=True)
-        if str(dtype).lower().startswith(_NOT_NUMBERS)
-        and not (str(dtype) == "object" and all(map(_is_number_or_missing, X[name])))
-    ]
-
-
-def _is_number_or_missing(value) -> bool:
-    return (
-        value is None
-        or isinstance(value, Number | np.bool_)
-        or value is getattr(sys.modules.get("pandas"), "NA", None)
-    )
-
-
 def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params) -> Any:
-    """Call scikit-learn's `validate_data`, and name the way out for columns without numbers.
+    """Call scikit-learn's `validate_data`, and name the column at fault and the way out.
 
     Raises
     ------
     ValueError
-        For all errors of `sklearn.utils.validation.validate_data`, and for text, category or
-        date columns.
+        For all errors of `sklearn.utils.validation.validate_data`, for text, category or date
+        columns, for text as a numeric target, and for missing class labels.
     """
     hint = (
         f"{type(estimator).__name__} takes numbers only. Encode the other columns in a pipeline, "
@@ -98,21 +91,33 @@ def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params)
         raise ValueError("X is a lazy frame. Call its collect() first.")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):  # dates: NumPy has numbers
         raise ValueError(f"X holds dates or times, {X.dtype}. {hint}")
-    if names := _find_columns_without_numbers(X):
-        raise ValueError(f"X has columns that hold text, categories or dates: {names}. {hint}")
+    if positions := find_columns_without_numbers(X):
+        raise ValueError(explain_columns_without_numbers(X, positions, hint))
+    X = drop_repeated_names(X)
+    if not (y is None or isinstance(y, str)):
+        (check_target_is_numbers if check_params.get("y_numeric") else check_labels)(y)
     try:
-        return validate_data(
-            estimator, X, y, reset=reset, dtype=FLOAT_DTYPES, order="C", **check_params
-        )
-    except ValueError as error:
+        # Tensors become arrays here, and nothing is left to dispatch.
+        with config_context(array_api_dispatch=False):
+            return validate_data(
+                estimator, X, y, reset=reset, dtype=FLOAT_DTYPES, order="C", **check_params
+            )
+    except (TypeError, ValueError) as error:
         if "could not convert string" in str(error):
-            raise ValueError(f"X or y holds text: {error}. {hint}") from error
-        raise
+            message = f"{describe_bad_cells(X)} {error}. {hint}"
+        elif "Input X contains" in str(error):
+            message = f"{error}\n{describe_bad_cells(X)}"
+        elif "NAType" in str(error):
+            message = f"Input X contains NaN. {describe_bad_cells(X)} Add an imputer."
+        else:
+            raise
+        raise ValueError(message) from error
 
 
 def check_weights(sample_weight, X) -> np.ndarray:
     """Return the weights as float64, scaled by `scale_weights`; not all may be zero."""
-    weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    with config_context(array_api_dispatch=False):
+        weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.max() > 0:
         raise ValueError(
             "sample_weight must hold at least one positive weight, but all weights are zero. "
@@ -150,7 +155,7 @@ def check_groups(groups, X) -> np.ndarray | None:
         return None
     groups = column_or_1d(groups)
     check_consistent_length(X, groups)
-    if any(_is_missing(value) for value in groups):
+    if any(map(is_missing, groups)):
         raise ValueError("groups must name a group for each row, but some values are missing.")
     names, numbers = np.unique(groups, return_inverse=True)
     if len(names) < 2:
@@ -159,12 +164,6 @@ def check_groups(groups, X) -> np.ndarray | None:
             "group cannot be held out from each other: leave groups out, or give X_val and y_val."
         )
     return numbers
-
-
-def _is_missing(value) -> bool:
-    return (
-        value is None or value is getattr(sys.modules.get("pandas"), "NA", None) or value != value
-    )
 
 
 def scale_rows(estimator, X, targets, weights, labels, plan: FitPlan, groups=None) -> FitData:
@@ -183,10 +182,11 @@ def scale_rows(estimator, X, targets, weights, labels, plan: FitPlan, groups=Non
         if kept is not None:
             X, targets, weights = X[kept], targets[kept], scale_weights(weights)
             labels, groups = (None if a is None else a[kept] for a in (labels, groups))
+    names = getattr(estimator, "feature_names_in_", None)
     if plan.resume:
-        check_still_constant(X, estimator.x_scaler_, "X")
+        check_still_constant(X, estimator.x_scaler_, "X", names)
     else:
-        estimator.x_scaler_ = fit_input_scaler(X, weights, more_to_come=plan.partial)
+        estimator.x_scaler_ = fit_input_scaler(X, weights, names, more_to_come=plan.partial)
     x = scale_to_tensor(X, estimator.x_scaler_)
     if not (plan.partial or plan.validation or groups is not None):
         warn_about_near_copies(x.numpy())
@@ -224,42 +224,53 @@ class Scaler(StandardScaler):
     constant_: np.ndarray
 
 
-def _fit_scaler(values: np.ndarray, weights: np.ndarray, name: str) -> tuple[Scaler, np.ndarray]:
-    """Fit a `StandardScaler` in chunks; also return which columns are constant."""
-    scaler = Scaler()
+def _fit_scaler(
+    values: np.ndarray, weights: np.ndarray, name: str, names=None
+) -> tuple[Scaler, np.ndarray]:
+    """Fit a `StandardScaler` in chunks; also return which columns are constant.
+
+    A column is constant if its minimum and maximum agree up to rounding, however many rows there
+    are. `names` are the names of the columns, if they have names.
+    """
+    scaler, low, high = Scaler(), *(f(axis=0).astype(np.float64) for f in (values.min, values.max))
     with np.errstate(over="ignore", invalid="ignore"):
+        constant = high - low <= _ROUNDING * np.maximum(-low, high)
+        # Sums of values far from zero would lose the digits in which the values differ.
+        middle = low + (high - low) / 2
+        offset = np.where(np.abs(middle) > _FAR_OFFSET * (high - low), middle, 0.0)
         for rows in gen_batches(len(values), _CHUNK_ROWS):
-            scaler.partial_fit(values[rows], sample_weight=weights[rows])
+            scaler.partial_fit(values[rows] - offset, sample_weight=weights[rows])
+    scaler.mean_ += offset
     spread = np.sqrt(scaler.var_)
-    if _find_underflow(values, spread).any():
+    largest = np.maximum(np.abs(low), np.abs(high))
+    _check_moments(
+        f"{name} has values too small", ~constant & (spread < _LEAST_SPREAD), largest, names, name
+    )
+    overflow = ~(np.isfinite(spread) & np.isfinite(scaler.mean_))
+    _check_moments(f"{name} has values too large", overflow, largest, names, name)
+    scaler.scale_ = np.where(constant, 1.0, spread)
+    return scaler, constant
+
+
+def _check_moments(problem: str, bad: np.ndarray, largest: np.ndarray, names, name: str) -> None:
+    """Raise an error that names the columns whose variance float64 cannot hold."""
+    if bad.any():
         raise ValueError(
-            f"{name} has values too small for their variance to be computed in float64 (largest "
-            f"magnitude {np.abs(values).max():.3g}). Rescale {name}."
+            f"{problem} for their variance to be computed in float64 "
+            f"({name_columns(np.flatnonzero(bad), names)}, largest magnitude "
+            f"{largest[bad].max():.3g}). Rescale {name}, or remove outliers."
         )
-    if not (np.isfinite(spread).all() and np.isfinite(scaler.mean_).all()):
-        columns = np.flatnonzero(~np.isfinite(spread)).tolist()
-        raise ValueError(
-            f"{name} has values too large for their variance to be computed in float64 "
-            f"(column {columns}, largest magnitude {np.abs(values).max():.3g}). Rescale {name}, "
-            "or remove the outliers."
-        )
-    # StandardScaler replaces the scale of a column that is constant up to rounding.
-    return scaler, scaler.scale_ != spread
 
 
-def _find_underflow(values, spread):
-    """Return the columns whose values differ, and whose squares underflow."""
-    low, high = values.min(axis=0), values.max(axis=0)
-    return (spread == 0) & (low < high) & (np.maximum(-low, high) < 1e-140)
-
-
-def fit_input_scaler(X: np.ndarray, weights: np.ndarray, *, more_to_come=False) -> Scaler:
+def fit_input_scaler(
+    X: np.ndarray, weights: np.ndarray, names=None, *, more_to_come=False
+) -> Scaler:
     """Fit the mean and scale of each column of X; a constant column is scaled to zero.
 
     Nothing can be learnt from such a column, and a new value in it must not reach weights that
     were never trained. With `more_to_come` its scale is one, because it may vary later.
     """
-    scaler, constant = _fit_scaler(X, weights, "X")
+    scaler, constant = _fit_scaler(X, weights, "X", names)
     scaler.scale_ = np.where(constant, 1.0 if more_to_come else np.inf, scaler.scale_)
     scaler.constant_ = constant & (not more_to_come)
     return scaler
@@ -301,16 +312,18 @@ def guess_constant_std(scaler: Scaler, n_rows: int) -> np.ndarray:
     return np.where(constant, size * np.sqrt((1 + 1 / n_rows) / (n_rows + 1)), 0.0)
 
 
-def check_still_constant(values: np.ndarray, scaler: Scaler, name: str) -> None:
+def check_still_constant(values: np.ndarray, scaler: Scaler, name: str, names=None) -> None:
     """Raise an error if a column varies that was constant in the fit to continue from.
 
     It has the scale of a constant, so nothing could be learnt from it.
     """
-    moved = scaler.constant_ & ~np.isclose(values, scaler.mean_, rtol=1e-12, atol=0).all(axis=0)
+    distance = np.abs(values - scaler.mean_).max(axis=0)
+    moved = scaler.constant_ & (distance > _ROUNDING * np.abs(scaler.mean_))
     if moved.any():
         raise ValueError(
-            f"{name} varies in column {np.flatnonzero(moved).tolist()}, which was constant in the "
-            "fit that training would continue from. Start afresh: fit with warm_start=False."
+            f"{name} varies in {name_columns(np.flatnonzero(moved), names)}, which was constant "
+            "in the fit that training would continue from. Start afresh: fit with "
+            "warm_start=False."
         )
 
 

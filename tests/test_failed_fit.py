@@ -134,14 +134,14 @@ def test_divergence_while_training_goes_on_leaves_the_last_fit(make, data, metho
     assert_same_answers(answers(model, X), before)
 
 
-def test_a_real_ctrl_c_reaches_the_caller():
-    """The signal arrives after the first epoch, at any point of the training."""
+def interrupt_a_process():
+    """Fit in a process of its own. Ctrl-C comes after the first epoch, at any point."""
     code = f"""
-        import os, threading
+        import os, threading, warnings
         import numpy as np
         import sk_deltauq
         from skorch.callbacks import Callback
-        from sklearn.exceptions import NotFittedError
+        from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
         training = threading.Event()
 
@@ -158,7 +158,11 @@ def test_a_real_ctrl_c_reaches_the_caller():
         model.set_params(n_iter_no_change=10**6, net_params={{"callbacks": [Report]}})
         threading.Thread(target=press_ctrl_c, daemon=True).start()
         try:
-            model.fit(X, X[:, 0])
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model.fit(X, X[:, 0])
+            assert np.isfinite(model.predict(X)).all()
+            print(*(w.message for w in caught if w.category is ConvergenceWarning))
         except KeyboardInterrupt:
             try:
                 model.predict(X)
@@ -167,4 +171,29 @@ def test_a_real_ctrl_c_reaches_the_caller():
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
     child = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert child.stdout.strip() == "not fitted", child.stderr
+    assert child.returncode == 0, child.stderr
+    return child.stdout.strip()
+
+
+def test_a_real_ctrl_c_ends_training_and_keeps_it():
+    assert "Ctrl-C ended training after" in interrupt_a_process()
+
+
+def test_ctrl_c_goes_on_if_the_host_program_insists(make, data, monkeypatch):
+    """A second press during training leaves the estimator as it was."""
+    X, y = data
+    model = make(warm_start=True).fit(X, y)
+    before, step, calls = answers(model, X), StackedNet.train_step_single, []
+
+    def press_twice(net, batch):
+        calls.append(1)
+        if len(calls) == 5:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+        return step(net, batch)
+
+    monkeypatch.setattr(StackedNet, "train_step_single", press_twice)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert_same_answers(answers(model, X), before)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

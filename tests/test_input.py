@@ -16,6 +16,7 @@ from tests._helpers import (
     answers,
     assert_finite,
     assert_same_answers,
+    classifier,
     regressor,
     table,
     target,
@@ -191,9 +192,44 @@ def test_an_object_column_of_text_and_numbers_is_refused(make, y):
         make().fit(X, y)
 
 
-def test_text_as_the_target_of_a_regressor_is_refused():
-    with pytest.raises(ValueError, match="could not convert string"):
-        regressor().fit(table(), np.full(N, "red"))
+@pytest.mark.parametrize("dtype", [object, str, "S5"], ids=str)
+def test_text_as_the_target_of_a_regressor_is_refused(dtype):
+    y = np.array(["red"] * N, dtype=dtype)
+    with pytest.raises(ValueError, match="y must hold numbers, got text in row 0"):
+        regressor().fit(table(), y)
+
+
+def test_text_and_missing_values_are_named_in_one_message(make, y):
+    X = table(object)
+    X[3, 1], X[5, 0] = "red", None
+    with pytest.raises(ValueError, match=r"text in column 1 .*row 3.*missing values in column 0"):
+        make().fit(X, y)
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] == "red", None, "blue")})
+    with pytest.raises(ValueError, match=r"\['b'\].*also have missing values.*ColumnTransformer"):
+        make().fit(frame, y)
+
+
+def test_columns_of_one_name_are_told_apart(make, y):
+    X = pd.DataFrame(table(object), columns=["a", "a", "c"])
+    model = make().fit(X, y)
+    assert_same_answers(answers(model, X), answers(make().fit(table(), y), table()))
+    X.iloc[3, 1] = "red"
+    with pytest.raises(ValueError, match=r"\['a'\] \(columns \[1\]; the names are not unique"):
+        make().fit(X, y)
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA, pd.NaT], ids=str)
+def test_missing_labels_are_refused_with_the_way_out(missing):
+    labels = np.array(["u", "v"] * (N // 2), dtype=object)
+    labels[[3, 8]] = missing
+    with pytest.raises(ValueError, match=r"y has 2 missing labels .*rows 3, 8.*Remove"):
+        classifier().fit(table(), labels)
+
+
+def test_labels_of_two_types_are_refused():
+    labels = np.array(["u", 1] * (N // 2), dtype=object)
+    with pytest.raises(ValueError, match=r"y mixes text and other labels, such as 'u' and 1"):
+        classifier().fit(table(), labels)
 
 
 # Values that are no finite numbers
@@ -205,7 +241,9 @@ def test_nan_and_infinity_in_x(make, y, bad):
     X[3, 1] = bad
     if bad is pd.NA:
         X = pd.DataFrame(X).astype("Float64")
-    word = "infinity" if isinstance(bad, float) and np.isinf(bad) else "NaN.*imputer"
+    is_infinite = isinstance(bad, float) and np.isinf(bad)
+    word = "infinity.*infinite" if is_infinite else "NaN.*imputer.*missing"
+    word += r" values in column 1 \(first in row 3\)"
     with pytest.raises(ValueError, match=f"(?s){word}"):
         make().fit(X, y)
     model = make().fit(table(), y)
@@ -221,6 +259,21 @@ def test_nan_and_infinity_in_y(make, bad):
     y[5] = bad
     with pytest.raises(ValueError, match=r"NaN|infinity"):
         make().fit(table(), y)
+
+
+@pytest.mark.parametrize("dtype", [float, object, "Float64"], ids=str)
+def test_the_column_at_fault_is_named(make, y, dtype):
+    X = pd.DataFrame(table(), columns=list("abc")).astype(dtype)
+    X.iloc[7, 2] = np.nan if dtype is float else pd.NA
+    with pytest.raises(ValueError, match=r"missing values in column 'c' \(first in row 7\)"):
+        make().fit(X, y)
+
+
+def test_na_in_the_target_of_a_regressor():
+    y = pd.Series(target(regressor)).astype(object)
+    y[4] = pd.NA
+    with pytest.raises(ValueError, match="y contains NaN or another missing value in row 4"):
+        regressor().fit(table(), y)
 
 
 def test_complex_numbers_are_refused(make, y):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from skorch.callbacks import Callback, Checkpoint, EarlyStopping, GradientNormClipping, LRScheduler
 
 from tests._helpers import answers, assert_finite, assert_same_answers, regressor
@@ -27,8 +28,10 @@ class MLP(torch.nn.Sequential):
 
 def test_net_params_choose_the_optimizer(make, data):
     X, y = data
-    net_params = {"optimizer": torch.optim.SGD, "optimizer__momentum": 0.5, "lr": 0.25}
-    model = make(net_params=net_params, alpha=0.5, batch_size=20).fit(X, y)
+    net_params = {"optimizer": torch.optim.SGD, "optimizer__momentum": 0.5}
+    model = make(net_params=net_params, learning_rate_init=0.25, alpha=0.5, batch_size=20).fit(
+        X, y
+    )
     assert type(model.net_.optimizer_) is torch.optim.SGD
     groups = model.net_.optimizer_.param_groups
     assert {(group["momentum"], group["lr"]) for group in groups} == {(0.5, 0.25)}
@@ -131,7 +134,12 @@ def test_a_module_of_the_wrong_width_is_refused(make, data):
 
 @pytest.mark.parametrize(
     "net_params",
-    [{"max_epochs": 1}, {"device": "cuda"}, {"module": torch.nn.Linear}, {"train_split": None}],
+    [
+        *({"max_epochs": 1}, {"device": "cuda"}, {"module": torch.nn.Linear}),
+        *({"train_split": None}, {"lr": 0.1}, {"optimizer__lr": 0.1}, {"batch_size": 3}),
+        *({"verbose": 1}, {"warm_start": True}, {"criterion": torch.nn.MSELoss}),
+        *({"criterion__nll_beta": 0.0}, {"module__width": 3}, {"iterator_train__shuffle": True}),
+    ],
     ids=lambda params: next(iter(params)),
 )
 def test_net_params_that_are_set_elsewhere_are_refused(make, data, net_params):
@@ -140,13 +148,30 @@ def test_net_params_that_are_set_elsewhere_are_refused(make, data, net_params):
         make(net_params=net_params).fit(*data)
 
 
+@pytest.mark.parametrize("name", ["optimizer__weight_decay", "optimizer__param_groups"])
+def test_a_penalty_is_set_in_one_place(make, data, name):
+    value = 0.1 if name == "optimizer__weight_decay" else [("*weight", {"weight_decay": 0.1})]
+    net_params = {"optimizer": torch.optim.AdamW, name: value}
+    with pytest.raises(ValueError, match=rf"{name}: '{name}' is set by the parameter alpha"):
+        make(net_params=net_params, alpha=0.1).fit(*data)
+    groups = make(net_params=net_params).fit(*data).net_.optimizer_.param_groups
+    assert 0.1 in {group["weight_decay"] for group in groups}
+
+
 def test_a_ctrl_c_in_a_callback_of_the_users_own_is_a_ctrl_c(make, data):
     class Interrupting(Callback):
         def on_epoch_end(self, net, **kwargs):
             raise KeyboardInterrupt
 
+    class AtOnce(Callback):
+        def on_batch_begin(self, net, **kwargs):
+            raise KeyboardInterrupt
+
+    with pytest.warns(ConvergenceWarning, match="Ctrl-C ended training after 1 epochs"):
+        model = make(net_params={"callbacks": [Interrupting()]}).fit(*data)
+    assert model.n_iter_ == 1
     with pytest.raises(KeyboardInterrupt):
-        make(net_params={"callbacks": [Interrupting()]}).fit(*data)
+        make(net_params={"callbacks": [AtOnce()]}).fit(*data)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ MISTAKES = {
     "learning_rate_init": [0, -1e-3, "0.1", None],
     "averaging": [0, -1, 2.5, None],
     "max_iter": [0, -1, 2.5, None],
+    "max_time": [0, -1.5, "1 h", float("nan")],
     "tol": [-1e-9, "0", None],
     "n_iter_no_change": [0, -1, 2.5, None],
     "early_stopping": ["yes", None, 2],
@@ -154,13 +155,13 @@ def test_clone_keeps_parameters_and_drops_the_fit(make, data):
 
 def test_fit_changes_no_parameter(make, data):
     callback = EarlyStopping(monitor="train_loss", patience=2)
-    net_params = {"callbacks": [("stop", callback)], "lr": 0.1}
+    net_params = {"callbacks": [("stop", callback)], "optimizer__eps": 0.1}
     model = make(net_params=net_params, hidden_layer_sizes=[8], module=None)
     before, seen = model.get_params(), vars(callback).copy()
     model.fit(*data)
     assert model.get_params() == before
     assert model.net_params is net_params
-    assert net_params == {"callbacks": [("stop", callback)], "lr": 0.1}
+    assert net_params == {"callbacks": [("stop", callback)], "optimizer__eps": 0.1}
     assert vars(callback) == seen, "the user's callback was used, not a copy"
 
 

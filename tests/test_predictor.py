@@ -67,7 +67,7 @@ def test_components_of_a_classifier_are_logits(classification_data):
     X, y = classification_data
     model = DeltaUQClassifier(**FEW).fit(X, y)
     (logits,) = model._predictor().components(torch.tensor(X))
-    proba = logits.softmax(2).mean(0).detach()
+    proba = model._adjust(logits).softmax(2).mean(0).detach()
     np.testing.assert_allclose(proba, model.predict_proba(X), rtol=1e-5, atol=1e-7)
 
 

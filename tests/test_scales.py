@@ -1,8 +1,10 @@
 """Columns and targets of any size, constant ones included."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from sk_deltauq._validation import fit_input_scaler
 from tests._helpers import (
     LEARN,
     N,
@@ -117,3 +119,39 @@ def test_a_target_too_small_for_its_variance_is_refused_or_learnt():
 def test_rows_far_from_the_data_get_finite_answers_in_silence(make, y, far):
     model = make().fit(table() * 1e-3, y)
     assert_finite(answers(model, np.array([[far, -far, far], [0, 0, far]])))
+
+
+@pytest.mark.parametrize("n", [N, 20_000])
+def test_small_changes_on_a_large_offset_are_seen(n):
+    X = np.random.default_rng(0).uniform(size=(n, 2))
+    exact = X - 0.5 + np.array([1e12, 0])  # rounds to multiples of 2**-13
+    scaler = fit_input_scaler(exact, np.ones(n))
+    assert not scaler.constant_.any()
+    rounded = exact[:, 0] - 1e12
+    np.testing.assert_allclose(scaler.scale_[0], rounded.std(), rtol=1e-9)
+    np.testing.assert_allclose(scaler.mean_[0] - 1e12, rounded.mean(), atol=2**-13)
+    model = regressor().fit(exact, X[:, 0])
+    assert np.ptp(model.predict(exact)) > 0
+
+
+@pytest.mark.parametrize("value", [0.1, -1e12, 3e-9])
+def test_rounding_errors_are_constant(value):
+    X = np.full((N, 1), value)
+    X[::2] = np.nextafter(value, np.inf)
+    assert fit_input_scaler(X, np.ones(N)).constant_.all()
+    X[::2] = value * (1 + 1e-14)
+    assert not fit_input_scaler(X, np.ones(N)).constant_.any()
+
+
+def test_the_column_whose_variance_is_lost_is_named():
+    X = pd.DataFrame(table(), columns=list("abc"))
+    for factor, word in ((1e200, "large"), (1e-200, "small")):
+        with pytest.raises(ValueError, match=rf"X has values too {word}.*\(column 'b', "):
+            regressor().fit(X.assign(b=X["b"] * factor), target(regressor))
+
+
+def test_a_constant_column_that_varies_later_is_named(make, y):
+    X = pd.DataFrame(table(), columns=list("abc"))
+    model = make(warm_start=True).fit(X.assign(b=3.0), y)
+    with pytest.raises(ValueError, match="X varies in column 'b', which was constant"):
+        model.fit(X, y)

@@ -54,7 +54,7 @@ def test_values_far_away_are_drawn_in_so_that_float32_stays_finite():
 
 def test_values_without_a_finite_variance_are_refused():
     huge = np.array([[1.0, 1e200], [2.0, -1e200]])
-    with pytest.raises(ValueError, match=r"X has values too large .*column \[1\].*1e\+200"):
+    with pytest.raises(ValueError, match=r"X has values too large .*column 1, .*1e\+200"):
         fit_input_scaler(huge, np.ones(2))
     with pytest.raises(ValueError, match="y has values too large"):
         fit_target_scaler(huge, np.ones(2))

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sk_deltauq._host import plain_torch
 from sk_deltauq._predictor import Predictor
 from sk_deltauq._validation import FitPlan, Scaler, check_table
 
@@ -65,11 +65,14 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         self._validate_params()
         before = vars(self).copy()
         parameters = {name: value for name, value in before.items() if not name.endswith("_")}
-        with _gradients_enabled(), _state_on_error(self, before):
+        with plain_torch(gradients=True), _state_on_error(self, before):
             if not plan.resume:
                 _set_state(self, parameters)
             train = self._set_up(X, y, sample_weight, plan)
-        with _gradients_enabled(), _state_on_error(self, before if plan.resume else parameters):
+        with (
+            plain_torch(gradients=True),
+            _state_on_error(self, before if plan.resume else parameters),
+        ):
             vars(self).update(train())
         return self
 
@@ -83,13 +86,6 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
 
     def __sklearn_is_fitted__(self):
         return self._is_fitted()
-
-
-@contextlib.contextmanager
-def _gradients_enabled():
-    """Enable gradients in this block, in any mode of the caller."""
-    with torch.inference_mode(False), torch.enable_grad():
-        yield
 
 
 @contextlib.contextmanager

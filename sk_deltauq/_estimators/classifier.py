@@ -92,6 +92,8 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         -----
         UncertaintyWarning
             If the uncertainty may be wrong: few rows, no hold-out, near copies among the rows.
+        ConvergenceWarning
+            If training ended before it converged: at `max_iter`, at `max_time`, or by Ctrl-C.
         """
         return self._fit(X, y, sample_weight, groups, X_val, y_val)
 

@@ -11,8 +11,8 @@ from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.net import StackedNet
 from sk_deltauq._validation import FitData
 
-# The prior of the mixing weight is Beta(1/2, 2). Without held-out rows the weight is its mean, 1/5.
-# The density is infinite at zero, so that a few dozen good rows suffice to make the weight small.
+# The prior of the mixing weight is Beta(1/2, 2). Without held-out rows the weight is its mean,
+# 1/5. The density is infinite at zero, so that a few dozen good rows make the weight small.
 
 
 def mean_logit_std(logits: torch.Tensor) -> torch.Tensor:

@@ -19,6 +19,7 @@ NETWORK_CONSTRAINTS: dict[str, Any] = {
     "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
     "averaging": [Interval(Integral, 1, None, closed="left")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "max_time": [Interval(Real, 0, None, closed="neither"), None],
     "tol": [Interval(Real, 0, None, closed="left")],
     "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
     "early_stopping": ["boolean", StrOptions({"auto"})],

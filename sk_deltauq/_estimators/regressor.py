@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d
 from sk_deltauq._estimators.base import BaseUQ
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._networks.heads import GaussianHead
+from sk_deltauq._outliers import warn_about_outliers
 from sk_deltauq._predictor import compute_moments, spread_components
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._training.calibration import calibrate
@@ -87,7 +88,10 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         Warns
         -----
         UncertaintyWarning
-            If the uncertainty may be wrong: few rows, no hold-out, near copies among the rows.
+            If the uncertainty may be wrong: few rows, no hold-out, near copies among the rows,
+            gross outliers among the targets.
+        ConvergenceWarning
+            If training ended before it converged: at `max_iter`, at `max_time`, or by Ctrl-C.
         """
         return self._fit(X, y, sample_weight, groups, X_val, y_val)
 
@@ -250,9 +254,11 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         """Check the rows, and scale rows and targets."""
         X, Y = self._check_targets(X, y, reset=not plan.resume)
         weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
+        places = np.flatnonzero(weights > 0)
         X, Y, weights, groups = drop_rows_without_weight(weights, X, Y, weights, groups)
         if not plan.resume:
             self.n_outputs_ = Y.shape[1]
+            warn_about_outliers(Y, weights, places)
             self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
         else:
             self._check_outputs(Y, "y")

@@ -25,6 +25,7 @@ from sk_deltauq._host import (
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import NetworkSpec
 from sk_deltauq._predictor import NetworkComponents, Predictor
+from sk_deltauq._training.budget import Budget
 from sk_deltauq._training.folds import plan_hold_out, warn_about_hold_out
 from sk_deltauq._training.held_out import HoldOut, make_monitor
 from sk_deltauq._training.method import DrawContext, Method
@@ -167,6 +168,7 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     settings, start, net = fit.settings, fit.start, fit.start.net
     method, kept = start.method, start.kept
     hold_out, monitor = make_monitor(fit.rows, settings)
+    budget = Budget(settings.max_time, enabled=not settings.partial)
     bar = tqdm(
         total=settings.max_iter, desc=settings.name, unit="epoch", disable=not settings.verbose
     )
@@ -183,29 +185,26 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
             averaged_epochs=settings.averaging,
             monitor=monitor,
             progress=bar,
+            budget=budget,
         )
     monitor.restore(net)
     if len(method.variants) > 1:
         method = _keep_best_variant(net, method, monitor, hold_out)
         kept = method.draw(net.module_, fit.context)
-    if not stopped and not settings.partial:
-        criterion = "held-out score" if hold_out else "training loss"
-        warnings.warn(
-            f"{settings.name} reached max_iter={settings.max_iter} before its {criterion} "
-            "stopped improving. Increase max_iter, or raise tol or lower n_iter_no_change.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
     found = {**monitor.summarise(), **calibrate(net, hold_out)}
-    if settings.ends_on_all_rows and fit.context.data.validation is None and hold_out is not None:
+    on_all_rows = settings.ends_on_all_rows and fit.context.data.validation is None
+    if on_all_rows and hold_out is not None and not budget.reason:
         with _host_of_training(fit):
-            _train_on_all_rows(net, fit, method, n_epochs=len(monitor.scores))
+            _train_on_all_rows(net, fit, method, budget, n_epochs=len(monitor.scores))
     if (inflation := kept.get("_inflation_")) is not None:
         network = net.module_.eval()
         components = NetworkComponents(network, net.criterion_)
         floats_per_row = network.n_components * network.core.width
         with _host_of_training(fit):
             inflation.weigh_features(components, floats_per_row, settings.device)
+    _warn_if_unfinished(
+        settings, budget, stopped, "held-out score" if hold_out else "training loss"
+    )
     trained = replace(start, method=method, kept=kept, n_calls=start.n_calls + 1)
     return {
         "net_": net,
@@ -220,7 +219,24 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     }
 
 
-def _train_on_all_rows(net: StackedNet, fit: NetworkFit, method: Method, n_epochs: int) -> None:
+def _warn_if_unfinished(
+    settings: TrainingSettings, budget: Budget, stopped: bool, criterion: str
+) -> None:
+    """Warn if training ended before it converged."""
+    if budget.reason:
+        warnings.warn(budget.explain(settings.name), ConvergenceWarning, stacklevel=6)
+    elif not stopped and not settings.partial:
+        warnings.warn(
+            f"{settings.name} reached max_iter={settings.max_iter} before its {criterion} "
+            "stopped improving. Increase max_iter, or raise tol or lower n_iter_no_change.",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
+
+
+def _train_on_all_rows(
+    net: StackedNet, fit: NetworkFit, method: Method, budget: Budget, n_epochs: int
+) -> None:
     """Train every network on all rows, the held-out rows too, for as many epochs again."""
     settings, n_networks = fit.settings, net.module_.core.n_members
     everyone = torch.arange(len(fit.context.data.x), device=fit.rows.train.device)
@@ -239,6 +255,7 @@ def _train_on_all_rows(net: StackedNet, fit: NetworkFit, method: Method, n_epoch
         n_epochs=n_epochs,
         decay=settings.learning_rate == "invscaling",
         averaged_epochs=settings.averaging,
+        budget=budget,
     )
 
 
@@ -294,6 +311,7 @@ def _read_settings(params: Mapping[str, Any], name: str, plan: FitPlan) -> Train
         net_params=dict(params["net_params"] or {}),
         verbose=bool(params["verbose"]),
         name=name,
+        max_time=params.get("max_time"),
     )
 
 

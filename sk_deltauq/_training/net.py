@@ -15,13 +15,15 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import Network
+from sk_deltauq._training.budget import Budget
 from sk_deltauq._training.rows import TrainingRows
 from sk_deltauq._training.settings import TrainingSettings
 
 # The number of epochs after which the step size has fallen to 1 / sqrt(2).
 _EPOCHS_BEFORE_DECAY = 50
 
-# Names that `net_params` must not hold, and the reason.
+# Names that `net_params` must not hold, and the reason. Parameters of a part, such as
+# `criterion__nll_beta`, count as the part.
 _RESERVED = {
     "module": "set by the parameter module",
     "criterion": "set by the parameter noise, or by the classes",
@@ -29,6 +31,10 @@ _RESERVED = {
     "batch_size": "set by the parameter batch_size",
     "verbose": "set by the parameter verbose",
     "max_epochs": "set by the parameter max_iter",
+    "lr": "set by the parameter learning_rate_init",
+    "optimizer__lr": "set by the parameter learning_rate_init",
+    "optimizer__param_groups": "set by the parameter alpha",
+    "optimizer__weight_decay": "set by the parameter alpha",
     "warm_start": "set by the parameter warm_start",
     "iterator_train": "set by the method, which makes the mini-batches",
     "train_split": "set by early_stopping and validation_fraction",
@@ -106,6 +112,7 @@ class StackedNet(NeuralNet):
     module_: Network
     criterion_: Head
     _step: Any
+    _budget: Any  # a `Budget`, while training
 
     def __init__(self, *args, train_split: Any = None, **kwargs):
         super().__init__(*args, train_split=train_split, **kwargs)
@@ -132,6 +139,7 @@ class StackedNet(NeuralNet):
         averaged_epochs: int = 1,
         monitor: Callable[[StackedNet], bool] | None = None,
         progress=None,
+        budget: Budget | None = None,
     ) -> bool:
         """Run at most `n_epochs` epochs; return whether the monitor stopped training.
 
@@ -139,24 +147,34 @@ class StackedNet(NeuralNet):
         With `decay` the step size falls by `inverse_scaling`; the epochs in the history count.
         The monitor gets the net, with the weights averaged over `averaged_epochs`, after each
         epoch. The net ends with the average; training itself continues from the last weights.
+        The budget may end training early. What the unfinished epoch changed is then undone.
 
         Raises
         ------
         ValueError
             If the loss is no longer finite.
         """
+        self._budget = budget = budget or Budget(enabled=False)
+        n_records_before = len(self.history) - budget.n_epochs
         self._batches, self._step = batches, step
         self._monitor, self._progress, self._stop = monitor, progress, False
-        self._average = WeightAverage(self, averaged_epochs) if averaged_epochs > 1 else None
+        # Also for one epoch: a copy of the weights before an epoch that is left unfinished.
+        self._average = WeightAverage(self, averaged_epochs) if n_epochs > 1 else None
         self._schedule = self._make_schedule() if decay else None
         self.notify("on_train_begin", X=rows, y=None)
         try:
-            self.fit_loop(rows, epochs=n_epochs)
+            with budget.watch():
+                self.fit_loop(rows, epochs=n_epochs)
         except _StopTraining:
             pass
+        except KeyboardInterrupt:
+            if not budget.absorbs():
+                raise
+            del self.history[n_records_before + budget.n_epochs :]
         finally:
             average, self._average = self._average, None
             self._batches = self._step = self._monitor = self._progress = self._schedule = None
+            self._budget = None
             if decay:  # training may continue later
                 for group in self.optimizer_.param_groups:
                     group["lr"] = group.pop("initial_lr")
@@ -197,6 +215,7 @@ class StackedNet(NeuralNet):
         return self._batches
 
     def train_step_single(self, batch, **fit_params):
+        self._budget.check()
         self._set_training(True)
         loss, outputs = self._step(self.module_, self.criterion_, batch)
         return {"loss": loss, "y_pred": outputs}
@@ -219,7 +238,7 @@ class StackedNet(NeuralNet):
                 if not isinstance(callback, EarlyStopping):
                     raise
                 self._stop = True
-        if self._stop:
+        if self._stop or self._budget.reason:
             raise _StopTraining
 
     def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
@@ -260,6 +279,7 @@ class StackedNet(NeuralNet):
         if self._progress is not None:
             self._progress.set_postfix(loss=f"{loss:.4g}", refresh=False)
             self._progress.update()
+        self._budget.end_epoch()
 
     def _drop_batch_history(self):
         if len(self.history):
@@ -282,7 +302,7 @@ def make_net(
     if previous is not None and settings.partial:
         previous.criterion_.adopt(head)
         previous.batch_size = batch_size
-        if "lr" not in settings.net_params and previous.lr != settings.learning_rate_init:
+        if previous.lr != settings.learning_rate_init:
             previous.set_params(lr=settings.learning_rate_init)  # also changes the optimizer
         return previous
     if previous is not None:
@@ -319,11 +339,13 @@ def make_net(
 
 def _check_net_params(settings: TrainingSettings) -> None:
     """Raise an error if `net_params` sets what other parameters set."""
-    taken = {
-        name: _RESERVED[name.partition("__")[0]]
-        for name in sorted(settings.net_params)
-        if name in _RESERVED or name.startswith("iterator_train__")
-    }
+    # Without a penalty the user may pass one to the optimizer.
+    free = () if settings.alpha > 0 else ("optimizer__param_groups", "optimizer__weight_decay")
+    taken = {}
+    for name in sorted(set(settings.net_params) - {*free}):
+        for reserved in (name, name.partition("__")[0]):
+            if reserved in _RESERVED:
+                taken[name] = _RESERVED[reserved]
     if taken:
         raise ValueError(
             f"net_params must not hold {', '.join(taken)}: "

@@ -26,3 +26,4 @@ class TrainingSettings:
     net_params: dict
     verbose: bool
     name: str  # of the estimator, for messages
+    max_time: float | None = None  # seconds of training in `fit`

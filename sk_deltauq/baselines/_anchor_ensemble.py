@@ -56,6 +56,8 @@ class AnchorEnsembleRegressor(NetworkRegressor):
         Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
+    max_time : float, default=None
+        Maximum duration of training in `fit`, in seconds.
     tol : float, default=1e-4
         Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
@@ -159,6 +161,7 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     learning_rate_init: float = 0.01
     averaging: int = 10
     max_iter: int = 400
+    max_time: float | None = None
     tol: float = 1e-4
     n_iter_no_change: int = 30
     early_stopping: bool | str = "auto"
@@ -215,6 +218,8 @@ class AnchorEnsembleClassifier(NetworkClassifier):
         Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
+    max_time : float, default=None
+        Maximum duration of training in `fit`, in seconds.
     tol : float, default=1e-4
         Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
@@ -296,6 +301,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     learning_rate_init: float = 0.01
     averaging: int = 10
     max_iter: int = 400
+    max_time: float | None = None
     tol: float = 1e-4
     n_iter_no_change: int = 30
     early_stopping: bool | str = "auto"

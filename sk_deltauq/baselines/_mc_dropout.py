@@ -62,6 +62,8 @@ class MCDropoutRegressor(NetworkRegressor):
         Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
+    max_time : float, default=None
+        Maximum duration of training in `fit`, in seconds.
     tol : float, default=1e-4
         Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
@@ -161,6 +163,7 @@ class MCDropoutRegressor(NetworkRegressor):
     learning_rate_init: float = 0.01
     averaging: int = 10
     max_iter: int = 400
+    max_time: float | None = None
     tol: float = 1e-4
     n_iter_no_change: int = 30
     early_stopping: bool | str = "auto"
@@ -222,6 +225,8 @@ class MCDropoutClassifier(NetworkClassifier):
         Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
+    max_time : float, default=None
+        Maximum duration of training in `fit`, in seconds.
     tol : float, default=1e-4
         Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
@@ -304,6 +309,7 @@ class MCDropoutClassifier(NetworkClassifier):
     learning_rate_init: float = 0.01
     averaging: int = 10
     max_iter: int = 400
+    max_time: float | None = None
     tol: float = 1e-4
     n_iter_no_change: int = 30
     early_stopping: bool | str = "auto"

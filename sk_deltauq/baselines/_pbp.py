@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from numbers import Integral, Real
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from torch import nn
 from tqdm.auto import tqdm
 
@@ -17,6 +19,7 @@ from sk_deltauq._estimators.regressor import BaseRegressor
 from sk_deltauq._host import Stream, draw_seed, numpy_rng, one_thread
 from sk_deltauq._predictor import Predictor
 from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._training.budget import Budget
 from sk_deltauq._training.fit import layer_sizes
 from sk_deltauq._training.folds import (
     Assignment,
@@ -54,6 +57,8 @@ class PBPRegressor(BaseRegressor):
     max_iter : int, default=40
         Maximum number of passes over the training rows. Training does not converge: each pass
         counts the rows again as new data, so the variances of the weights keep falling.
+    max_time : float, default=None
+        Maximum duration of training in `fit`, in seconds.
     tol : float, default=1e-4
         Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=5
@@ -130,6 +135,7 @@ class PBPRegressor(BaseRegressor):
     hidden_layer_sizes: Any = (50,)
     _: KW_ONLY
     max_iter: int = 40
+    max_time: float | None = None
     tol: float = 1e-4
     n_iter_no_change: int = 5
     early_stopping: bool | str = "auto"
@@ -145,6 +151,7 @@ class PBPRegressor(BaseRegressor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "early_stopping": ["boolean", StrOptions({"auto"})],
@@ -201,7 +208,8 @@ class PBPRegressor(BaseRegressor):
         max_passes = 1 if plan.partial else self.max_iter
         name = type(self).__name__
         bar = tqdm(total=max_passes, desc=name, unit="pass", disable=not self.verbose)
-        with bar, one_thread():
+        budget = Budget(self.max_time, enabled=not plan.partial)
+        with bar, one_thread(), budget.watch():
             trained = train(
                 posterior,
                 rows,
@@ -212,7 +220,10 @@ class PBPRegressor(BaseRegressor):
                 new_rng=partial(numpy_rng, seed, Stream.BATCHES, call),
                 resumed=plan.resume,
                 after_pass=bar.update,
+                budget=budget,
             )
+        if budget.reason:
+            warnings.warn(budget.explain(name, unit="passes"), ConvergenceWarning, stacklevel=6)
         earlier = self.loss_curve_ if plan.partial and plan.resume else []
         losses, noise_std = [*earlier, *trained.losses], np.sqrt(trained.posterior.noise.variance)
         return {
@@ -259,7 +270,8 @@ class PBPComponents(nn.Module):
         ):
             self.register_buffer(f"mean_{i}", torch.from_numpy(mean))
             self.register_buffer(f"variance_{i}", torch.from_numpy(variance))
-        noise_variance = torch.tensor(posterior.noise.variance, dtype=torch.float64)
+        # Prediction makes this object outside its guard: the device is named.
+        noise_variance = torch.tensor(posterior.noise.variance, dtype=torch.float64, device="cpu")
         self.register_buffer("noise_variance", noise_variance)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

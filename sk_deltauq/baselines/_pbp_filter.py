@@ -198,15 +198,17 @@ class Filter:
         self._layers = [LinearLayer(m, v) for m, v in zip(means, variances, strict=True)]
         self._rectifiers = [Rectifier(mean.shape[1]) for mean in means[:-1]]
 
-    def one_pass(self, x, squares, y, weights, order) -> float:
+    def one_pass(self, x, squares, y, weights, order, before_row=lambda: None) -> float:
         """Absorb rows in a given order; return the mean log density of y before each update.
 
         The last column of `x` contains ones. `squares` is `x * x`. Weights are at most one.
+        `before_row` may raise an error to end the pass.
         """
         total = 0.0
         for row, target, weight in zip(
             order.tolist(), y[order].tolist(), weights[order].tolist(), strict=True
         ):
+            before_row()
             total += weight * self.absorb(x[row], squares[row], target, weight)
         return total / weights[order].sum()
 

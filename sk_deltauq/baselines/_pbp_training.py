@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from sklearn.utils import gen_batches
 
+from sk_deltauq._training.budget import Budget
 from sk_deltauq.baselines._pbp_filter import Filter
 from sk_deltauq.baselines._pbp_moments import network_moments
 from sk_deltauq.baselines._pbp_posterior import Posterior
@@ -86,12 +87,14 @@ def train(
     new_rng: Callable,
     resumed: bool,
     after_pass: Callable = lambda: None,
+    budget: Budget | None = None,
 ) -> TrainingResult:
     """Absorb the rows in passes, each in a new order, until the score stops improving.
 
     The posterior is changed in place. Without held-out rows, the losses decide when to stop, and
     the last state is returned. `new_rng(k)` creates the generator of pass k. If the initial state
-    is fitted (`resumed`), it is returned if no pass improves the score.
+    is fitted (`resumed`), it is returned if no pass improves the score. The budget may end
+    training early; what the unfinished pass changed is then dropped.
 
     Raises
     ------
@@ -99,16 +102,24 @@ def train(
         If a loss or a score is not finite.
     """
     parts, best_score, stale = rows.in_parts(), -math.inf, 0
-    best, losses, scores = posterior, [], []
+    best, losses, scores, budget = posterior, [], [], budget or Budget(enabled=False)
     if resumed and held_out is not None:
         best, best_score = copy.deepcopy(posterior), log_density(posterior, held_out)
     one_pass = Filter(posterior.means, posterior.variances, posterior.noise).one_pass
     x = np.column_stack([parts.x, np.ones(len(parts))])
     squares = x * x
-    while len(losses) < max_passes and stale < patience:
+    while len(losses) < max_passes and stale < patience and not budget.reason:
         order = new_rng(len(losses)).permutation(len(parts))
-        with np.errstate(all="ignore"):  # updates that are not finite are skipped
-            losses.append(-one_pass(x, squares, parts.y, parts.weights, order))
+        before = copy.deepcopy(posterior)
+        try:
+            with np.errstate(all="ignore"):  # updates that are not finite are skipped
+                log_z = one_pass(x, squares, parts.y, parts.weights, order, budget.check)
+        except KeyboardInterrupt:
+            if not budget.absorbs():
+                raise
+            posterior = before
+            break
+        losses.append(-log_z)
         posterior.refine_prior()
         score = -losses[-1] if held_out is None else log_density(posterior, held_out)
         if not (math.isfinite(losses[-1]) and math.isfinite(score)):
@@ -123,6 +134,7 @@ def train(
         stale = 0 if score > best_score + tol else stale + 1
         best_score = max(best_score, score)
         after_pass()
+        budget.end_epoch()
     if held_out is None:
         return TrainingResult(posterior, losses, None, None)
     return TrainingResult(best, losses, np.array(scores), best_score)

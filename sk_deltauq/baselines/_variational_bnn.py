@@ -59,6 +59,8 @@ class VariationalBNNRegressor(NetworkRegressor):
         Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
+    max_time : float, default=None
+        Maximum duration of training in `fit`, in seconds.
     tol : float, default=1e-4
         Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
@@ -167,6 +169,7 @@ class VariationalBNNRegressor(NetworkRegressor):
     learning_rate_init: float = 3e-3
     averaging: int = 10
     max_iter: int = 400
+    max_time: float | None = None
     tol: float = 1e-4
     n_iter_no_change: int = 30
     early_stopping: bool | str = "auto"
@@ -228,6 +231,8 @@ class VariationalBNNClassifier(NetworkClassifier):
         Number of epochs in the exponential moving average of the weights.
     max_iter : int, default=400
         Maximum number of epochs (passes over the training rows).
+    max_time : float, default=None
+        Maximum duration of training in `fit`, in seconds.
     tol : float, default=1e-4
         Minimum improvement of the held-out score or, without early stopping, the training loss.
     n_iter_no_change : int, default=30
@@ -307,6 +312,7 @@ class VariationalBNNClassifier(NetworkClassifier):
     learning_rate_init: float = 3e-3
     averaging: int = 10
     max_iter: int = 400
+    max_time: float | None = None
     tol: float = 1e-4
     n_iter_no_change: int = 30
     early_stopping: bool | str = "auto"

@@ -1,0 +1,180 @@
+"""What the cells of a table hold: numbers, text, missing values; and the names of its columns."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+_NOT_NUMBERS = (
+    *("category", "categorical", "enum", "str", "utf8", "object"),
+    *("date", "duration", "time", "binary", "list", "array", "period", "interval"),
+)
+
+# Messages name at most five columns or rows.
+_MOST_NAMES = 5
+
+
+def is_missing(value) -> bool:
+    """Tell whether a value is None, NaN, NaT or NA."""
+    pandas = sys.modules.get("pandas")
+    if value is None or value is getattr(pandas, "NA", None):
+        return True
+    if isinstance(value, float | np.floating | np.datetime64):
+        return bool(value != value)
+    return pandas is not None and value is pandas.NaT
+
+
+def is_number(value) -> bool:
+    """Tell whether a value is a real number."""
+    return isinstance(value, Real | Decimal | np.bool_)
+
+
+def find_columns_without_numbers(X) -> list[int]:
+    """Return the positions of the text, category and date columns of a data frame.
+
+    A column of objects is fine if all of them are numbers or missing.
+    """
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return []
+    return [
+        position
+        for position, dtype in enumerate(X.dtypes)
+        if str(dtype).lower().startswith(_NOT_NUMBERS)
+        and not (
+            str(dtype) == "object"
+            and all(is_number(v) or is_missing(v) for v in _take_column(X, position))
+        )
+    ]
+
+
+def _take_column(X, position: int):
+    # By position: names may not be unique.
+    return X.iloc[:, position] if hasattr(X, "iloc") else X[X.columns[position]]
+
+
+def explain_columns_without_numbers(X, positions: list[int], hint: str) -> str:
+    """Explain which columns hold no numbers, and what to do."""
+    columns = list(X.columns)
+    names = list(dict.fromkeys(columns[p] for p in positions))
+    place = ""
+    if any(columns.count(name) > 1 for name in names):
+        place = f" (columns {positions}; the names are not unique, so rename them first)"
+    missing = [p for p in positions if any(map(is_missing, _take_column(X, p)))]
+    also = "Some of them also have missing values: add a SimpleImputer. " if missing else ""
+    return f"X has columns that hold text, categories or dates: {names}{place}. {also}{hint}"
+
+
+def drop_repeated_names(X) -> Any:
+    """Return a frame whose names are not unique as an array: such names identify no column."""
+    names = getattr(X, "columns", ())
+    return np.asarray(X) if len(set(names)) < len(names) else X
+
+
+def name_columns(positions, names=None) -> str:
+    """Name columns, `names` being the names of all columns: "column 'age'" or "columns 0, 3"."""
+    shown = [repr(str(names[p])) if names is not None else str(p) for p in positions]
+    shown = [*shown[:_MOST_NAMES], *(["..."] if len(shown) > _MOST_NAMES else [])]
+    return f"column{'s' if len(positions) > 1 else ''} {', '.join(shown)}"
+
+
+def describe_bad_cells(X) -> str:
+    """Say which columns of a refused table hold missing values, infinity, or text."""
+    try:
+        cells = np.asarray(X)
+        if cells.ndim != 2:
+            return ""
+        found = _find_bad_cells(cells)
+    except (TypeError, ValueError, MemoryError):
+        return ""
+    columns = getattr(X, "columns", None)
+    names = None
+    if columns is not None and all(isinstance(name, str) for name in columns):
+        names = list(columns)
+    parts = [
+        f"{what} in {name_columns(np.flatnonzero(bad.any(axis=0)), names)} "
+        f"(first in row {np.flatnonzero(bad.any(axis=1))[0]})"
+        for what, bad in found.items()
+        if bad.any()
+    ]
+    return f"X has {' and '.join(parts)}." if parts else ""
+
+
+def _find_bad_cells(cells: np.ndarray) -> dict[str, np.ndarray]:
+    """Return masks `(row, feature)` by what is wrong."""
+    if cells.dtype.kind == "f":
+        return {"missing values": np.isnan(cells), "infinite values": np.isinf(cells)}
+    tests = {"text": _is_text, "missing values": is_missing, "infinite values": _is_infinite}
+    objects = cells.astype(object)
+    masks = {what: np.frompyfunc(test, 1, 1)(objects) for what, test in tests.items()}
+    return {what: np.asarray(mask, dtype=bool) for what, mask in masks.items()}
+
+
+def _is_text(value) -> bool:
+    if not isinstance(value, str | bytes):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
+
+
+def _is_infinite(value) -> bool:
+    return is_number(value) and abs(float(value)) == np.inf
+
+
+def check_target_is_numbers(y) -> None:
+    """Raise an error if the target of a regressor holds text or NA."""
+    values = _as_objects(y, kinds="OUS")
+    if values is None:
+        return
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        for row, value in enumerate(values):
+            for item in np.atleast_1d(value):
+                if is_missing(item):
+                    raise ValueError(
+                        f"y contains NaN or another missing value in row {row}. Remove such rows."
+                    ) from None
+                if _is_text(item):
+                    raise ValueError(
+                        f"y must hold numbers, got text in row {row}: {str(item)!r}. Convert y to "
+                        "numbers, or use a classifier if y holds class labels."
+                    ) from None
+
+
+def check_labels(y) -> None:
+    """Raise an error if class labels are missing, or if they mix text and other values."""
+    values = _as_objects(y, kinds="O")
+    if values is None:
+        return
+    missing = [row for row, label in enumerate(values.ravel()) if is_missing(label)]
+    if missing:
+        rows = ", ".join(map(str, missing[:_MOST_NAMES]))
+        raise ValueError(
+            f"y has {len(missing)} missing labels (None, NaN or NA): rows {rows}"
+            f"{', ...' if len(missing) > _MOST_NAMES else ''}. Remove these rows, or give them "
+            "a label of their own, for example 'missing'."
+        )
+    examples = {isinstance(label, str): label for label in values.ravel()}
+    if len(examples) > 1:
+        raise ValueError(
+            f"y mixes text and other labels, such as {examples[True]!r} and {examples[False]!r}. "
+            "Use labels of one type, for example [str(label) for label in y]."
+        )
+
+
+def _as_objects(y, kinds: str) -> np.ndarray | None:
+    """Return `y` as an array of objects if its kind is one of `kinds`, else None."""
+    try:
+        values: Any = np.asarray(y)
+    except (TypeError, ValueError):
+        return None  # scikit-learn explains what is wrong with it
+    if values.ndim == 0 or values.dtype.kind not in kinds:
+        return None
+    return values.astype(object)

@@ -1,0 +1,189 @@
+"""Ctrl-C and `max_time` end training early, and keep what it has reached, in every estimator."""
+
+import inspect
+import math
+import signal
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+
+from sk_deltauq._training import budget
+from sk_deltauq._training.net import StackedNet
+from sk_deltauq.baselines._pbp_filter import Filter
+from tests._helpers import answers, assert_same_answers, regressor
+from tests.test_common import PUBLIC_ESTIMATORS
+
+SMALL = {
+    **{"hidden_layer_sizes": (8,), "n_iter_no_change": 50, "random_state": 0, "max_iter": 5},
+    **{"n_anchors": 5, "n_masks": 5, "n_draws": 5, "batch_size": 30, "embedding": None},
+}
+pytestmark = pytest.mark.filterwarnings("ignore::sk_deltauq.exceptions.UncertaintyWarning")
+estimators = pytest.mark.parametrize("cls", PUBLIC_ESTIMATORS, ids=lambda cls: cls.__name__)
+
+
+def make_small(cls, **changes):
+    parameters = inspect.signature(cls).parameters
+    settings = {**SMALL, **changes}
+    return cls(**{name: settings[name] for name in settings if name in parameters})
+
+
+def make_data(cls):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(110, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=110)
+    return X, (y > 0 if is_classifier(cls()) else y)
+
+
+@pytest.fixture(autouse=True)
+def no_earlier_press(monkeypatch):
+    monkeypatch.setattr(budget, "_last_press", -math.inf)
+
+
+@pytest.fixture
+def press_in(monkeypatch):
+    """A function that lets Ctrl-C be pressed in the middle of an epoch, counted from 1."""
+
+    def schedule(epoch):
+        presses = {"epoch": 0, "steps": 0}
+        step, one_pass, absorb = StackedNet.train_step_single, Filter.one_pass, Filter.absorb
+
+        def count_and_step(net, batch):
+            if len(net.history) == epoch and not presses["steps"]:
+                presses["steps"] += 1
+                signal.raise_signal(signal.SIGINT)
+            return step(net, batch)
+
+        def count_passes(*args, **kwargs):
+            presses["epoch"] += 1
+            return one_pass(*args, **kwargs)
+
+        def count_and_absorb(*args, **kwargs):
+            if presses["epoch"] == epoch and not presses["steps"]:
+                presses["steps"] += 1
+                signal.raise_signal(signal.SIGINT)
+            return absorb(*args, **kwargs)
+
+        monkeypatch.setattr(StackedNet, "train_step_single", count_and_step)
+        monkeypatch.setattr(Filter, "one_pass", count_passes)
+        monkeypatch.setattr(Filter, "absorb", count_and_absorb)
+
+    return schedule
+
+
+def fit_to_the_end(cls, X, y, **changes):
+    with pytest.warns(ConvergenceWarning) if "PBP" not in cls.__name__ else nullcontext():
+        return make_small(cls, **changes).fit(X, y)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+@estimators
+def test_ctrl_c_keeps_the_epochs_before_it(cls, early_stopping, press_in):
+    X, y = make_data(cls)
+    expected = fit_to_the_end(cls, X, y, max_iter=2, early_stopping=early_stopping)
+    press_in(epoch=3)
+    model = make_small(cls, early_stopping=early_stopping)
+    with pytest.warns(ConvergenceWarning, match="Ctrl-C ended training after 2 ") as caught:
+        model.fit(X, y)
+    assert caught[-1].filename == __file__
+    assert model.n_iter_ == len(model.loss_curve_) == 2
+    assert_same_answers(answers(model, X), answers(expected, X))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@estimators
+def test_ctrl_c_before_an_epoch_is_completed_goes_on(cls, press_in):
+    X, y = make_data(cls)
+    model = make_small(cls)
+    before = vars(model).copy()
+    press_in(epoch=1)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert vars(model) == before
+
+
+@estimators
+def test_ctrl_c_in_partial_fit_goes_on(cls, press_in):
+    X, y = make_data(cls)
+    model = make_small(cls).partial_fit(X, y)
+    before = answers(model, X)
+    press_in(epoch=1 if "PBP" in cls.__name__ else 2)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y)
+    assert_same_answers(answers(model, X), before)
+
+
+@estimators
+def test_max_time_ends_training_after_the_epoch_at_hand(cls, monkeypatch):
+    X, y = make_data(cls)
+    expected = fit_to_the_end(cls, X, y, max_iter=2)
+    seconds = iter(range(1000))  # one for each look at the clock
+    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    with pytest.warns(ConvergenceWarning, match="max_time=1.5 ended training after 2 "):
+        model = make_small(cls, max_time=1.5).fit(X, y)
+    assert_same_answers(answers(model, X), answers(expected, X))
+    model.partial_fit(X, y)  # one epoch, whatever its time
+
+
+def test_at_least_one_epoch_and_no_warning_if_there_is_time():
+    X, y = make_data(regressor)
+    with pytest.warns(ConvergenceWarning, match="max_time=1e-09 ended training after 1 "):
+        assert regressor(max_time=1e-9).fit(X, y).n_iter_ == 1
+    model = regressor(max_time=1e9, n_iter_no_change=1, tol=1e9, early_stopping=True)
+    assert model.fit(X, y).n_iter_ == 2
+
+
+def test_ctrl_c_while_all_rows_are_trained_on_keeps_a_model(press_in):
+    """Without a noise model, the networks train again on all rows at the end."""
+    X, y = make_data(regressor)
+    settings = {"noise": None, "early_stopping": True, "n_iter_no_change": 50, "max_iter": 3}
+    press_in(epoch=5)
+    with pytest.warns(ConvergenceWarning, match="Ctrl-C ended training after 4 "):
+        model = regressor(**settings).fit(X, y)
+    assert model.n_iter_ == 4
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_second_ctrl_c_during_the_ending_leaves_the_estimator_as_it_was(press_in, monkeypatch):
+    X, y = make_data(regressor)
+    model = regressor(max_iter=5, early_stopping=True)
+    before = vars(model).copy()
+    press_in(epoch=3)
+    monkeypatch.setattr(
+        "sk_deltauq._training.fit._warn_if_unfinished",
+        lambda *args: signal.raise_signal(signal.SIGINT),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert vars(model) == before
+
+
+def test_a_second_press_soon_after_interrupts_a_search(monkeypatch):
+    X, y = make_data(regressor)
+    search = GridSearchCV(regressor(max_iter=4), {"alpha": [0.0, 0.1]}, cv=2, refit=False)
+    step = StackedNet.train_step_single
+
+    def press_in_each_fit(net, batch):
+        if len(net.history) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return step(net, batch)
+
+    monkeypatch.setattr(StackedNet, "train_step_single", press_in_each_fit)
+    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: 5.0))
+    with pytest.warns(ConvergenceWarning, match="Ctrl-C"), pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+
+
+def test_a_handler_of_the_host_program_stays():
+    seen = []
+    signal.signal(signal.SIGINT, lambda *args: seen.append(args))
+    try:
+        with budget.Budget().watch():
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert len(seen) == 1
