@@ -29,9 +29,9 @@ from sk_deltauq._validation import (
     check_still_constant,
     check_table,
     check_weights,
-    drop_rows_without_weight,
     fit_target_scaler,
     guess_constant_std,
+    keep_distinct_rows,
     scale_rows,
     scale_to_tensor,
 )
@@ -248,7 +248,7 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         """Check the rows, and scale rows and targets."""
         X, Y = self._check_targets(X, y, reset=not plan.resume)
         weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
-        X, Y, weights, groups = drop_rows_without_weight(weights, X, Y, weights, groups)
+        X, Y, weights, groups = keep_distinct_rows(X, Y, weights, groups, plan)
         if not plan.resume:
             self.n_outputs_ = Y.shape[1]
             self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)

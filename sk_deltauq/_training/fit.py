@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,6 +35,7 @@ from sk_deltauq._training.rows import (
 )
 from sk_deltauq._training.settings import TrainingSettings
 from sk_deltauq._validation import FitData, FitPlan
+from sk_deltauq._warnings import warn_caller
 
 # Operations in the largest matrix product of a step: about five milliseconds on one core.
 _FLOPS_WORTH_THREADS = 2e8
@@ -192,11 +192,10 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
         kept = method.draw(net.module_, fit.context)
     if not stopped and not settings.partial:
         criterion = "held-out score" if hold_out else "training loss"
-        warnings.warn(
+        warn_caller(
             f"{settings.name} reached max_iter={settings.max_iter} before its {criterion} "
             "stopped improving. Increase max_iter, or raise tol or lower n_iter_no_change.",
             ConvergenceWarning,
-            stacklevel=5,
         )
     found = {**monitor.summarise(), **calibrate(net, hold_out)}
     if settings.ends_on_all_rows and fit.context.data.validation is None and hold_out is not None:
