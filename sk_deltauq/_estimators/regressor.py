@@ -30,9 +30,10 @@ from sk_deltauq._validation import (
     check_still_constant,
     check_table,
     check_weights,
-    drop_rows_without_weight,
     fit_target_scaler,
     guess_constant_std,
+    keep_distinct_rows,
+    naming_validation_rows,
     scale_rows,
     scale_to_tensor,
 )
@@ -254,11 +255,12 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         """Check the rows, and scale rows and targets."""
         X, Y = self._check_targets(X, y, reset=not plan.resume)
         weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
-        places = np.flatnonzero(weights > 0)
-        X, Y, weights, groups = drop_rows_without_weight(weights, X, Y, weights, groups)
+        if not plan.resume:
+            places = np.flatnonzero(weights > 0)
+            warn_about_outliers(Y[places], weights[places], places)
+        X, Y, weights, groups = keep_distinct_rows(X, Y, weights, groups, plan)
         if not plan.resume:
             self.n_outputs_ = Y.shape[1]
-            warn_about_outliers(Y, weights, places)
             self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
         else:
             self._check_outputs(Y, "y")
@@ -269,7 +271,8 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             self._constant_std_ = guess_constant_std(self.y_scaler_, len(data.x))
         if plan.validation is None:
             return data
-        X_val, Y_val = self._check_targets(*plan.validation, reset=False)
+        with naming_validation_rows():
+            X_val, Y_val = self._check_targets(*plan.validation, reset=False)
         self._check_outputs(Y_val, "y_val")
         targets = scale_to_tensor(Y_val, self.y_scaler_)
         return add_validation_rows(data, X_val, targets, None, self.x_scaler_)

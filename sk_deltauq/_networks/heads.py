@@ -79,8 +79,8 @@ class GaussianHead(Head):
         self.n_targets, self.noise, self.nll_beta = n_targets, noise, nll_beta
         self.n_network_outputs = n_targets * (2 if noise == "heteroscedastic" else 1)
         if noise == "homoscedastic":
-            noise = torch.zeros((n_members, n_targets, 1), dtype=torch.float32, device="cpu")
-            self.raw_noise = nn.Parameter(noise)
+            start = torch.zeros((n_members, n_targets, 1), dtype=torch.float32, device="cpu")
+            self.raw_noise = nn.Parameter(start)
 
     def mean_and_variance(self, raw: torch.Tensor):
         """Split raw `(member, output, ..., sample)`; the variance is None without noise model."""

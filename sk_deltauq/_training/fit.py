@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,6 +36,7 @@ from sk_deltauq._training.rows import (
 )
 from sk_deltauq._training.settings import TrainingSettings
 from sk_deltauq._validation import FitData, FitPlan
+from sk_deltauq._warnings import warn_caller
 
 # Operations in the largest matrix product of a step: about five milliseconds on one core.
 _FLOPS_WORTH_THREADS = 2e8
@@ -125,7 +125,9 @@ def prepare_fit(
     generators = torch_generators(seed, Stream.BATCHES, members, call)
     rows = assign_rows(data, settings, hold_out, members, rng, generators)
     if not (plan.partial and plan.resume):
-        warn_about_hold_out(name, rows.n_units, data, partial=plan.partial)
+        warn_about_hold_out(
+            name, rows.n_units, data, settings.early_stopping, partial=plan.partial
+        )
     batch_size = resolve_batch_size(settings.batch_size, len(data.x))
     context = DrawContext(
         data=data,
@@ -195,7 +197,7 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     on_all_rows = settings.ends_on_all_rows and fit.context.data.validation is None
     if on_all_rows and hold_out is not None and not budget.reason:
         with _host_of_training(fit):
-            _train_on_all_rows(net, fit, method, budget, n_epochs=len(monitor.scores))
+            _train_on_all_rows(net, fit, method, budget, n_epochs=len(found["validation_scores_"]))
     if (inflation := kept.get("_inflation_")) is not None:
         network = net.module_.eval()
         components = NetworkComponents(network, net.criterion_)
@@ -224,13 +226,12 @@ def _warn_if_unfinished(
 ) -> None:
     """Warn if training ended before it converged."""
     if budget.reason:
-        warnings.warn(budget.explain(settings.name), ConvergenceWarning, stacklevel=6)
+        warn_caller(budget.explain(settings.name), ConvergenceWarning)
     elif not stopped and not settings.partial:
-        warnings.warn(
+        warn_caller(
             f"{settings.name} reached max_iter={settings.max_iter} before its {criterion} "
             "stopped improving. Increase max_iter, or raise tol or lower n_iter_no_change.",
             ConvergenceWarning,
-            stacklevel=6,
         )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.model_selection import GroupKFold
 
 from sk_deltauq._validation import FitData
+from sk_deltauq._warnings import warn_caller
 from sk_deltauq.exceptions import UncertaintyWarning
 
 # Folds of fewer rows score so noisily that fewer, larger folds are worth it, up to a fifth of the
@@ -79,28 +79,33 @@ def plan_hold_out(
     return HoldOutPlan(n_folds, count_networks(n_members, n_folds, n_units - n_classes))
 
 
-def warn_about_hold_out(name: str, n_units: int, data: FitData, *, partial: bool) -> None:
+def warn_about_hold_out(
+    name: str, n_units: int, data: FitData, early_stopping: bool | str, *, partial: bool
+) -> None:
     """Warn if no rows, or very few, check the uncertainty. `name` is the name of the estimator."""
     if n_units >= _FEW_HELD_OUT:
         return
     if n_units:
-        unit = "rows" if data.groups is None else "groups of rows"
+        one, several = "row", "rows"
+        if data.groups is not None:
+            one, several = "group of rows", "groups of rows"
         message = (
-            f"{name} can hold out only {n_units} {unit}, so its uncertainty is a rough guess. "
-            f"Add rows: from {_FEW_HELD_OUT} {unit} on intervals have been checked."
+            f"{name} can hold out only {n_units} {one if n_units == 1 else several}, so its "
+            f"uncertainty is a rough guess. Add rows: from {_FEW_HELD_OUT} {several} on intervals "
+            "have been checked."
         )
     else:
-        reason = "early_stopping=False"
+        reason = f"because there are too few, {len(data.x)}"
         if partial:
-            reason = "partial_fit"
-        elif len(data.x) < 2:
-            reason = "a single row"
+            reason = "in partial_fit"
+        elif not early_stopping:
+            reason = "with early_stopping=False"
         message = (
-            f"{name} holds out no rows with {reason}, so nothing corrects its uncertainty, which "
+            f"{name} holds out no rows {reason}, so nothing corrects its uncertainty, which "
             "is usually too small. Use fit with early_stopping='auto' and more rows, or check the "
             "coverage on rows of your own."
         )
-    warnings.warn(message, UncertaintyWarning, stacklevel=7)
+    warn_caller(message, UncertaintyWarning)
 
 
 def count_folds(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from numbers import Integral, Real
@@ -28,6 +27,7 @@ from sk_deltauq._training.folds import (
     warn_about_hold_out,
 )
 from sk_deltauq._validation import FitData, FitPlan
+from sk_deltauq._warnings import warn_caller
 from sk_deltauq.baselines._pbp_moments import network_moments
 from sk_deltauq.baselines._pbp_posterior import Posterior
 from sk_deltauq.baselines._pbp_training import Rows, train
@@ -183,7 +183,8 @@ class PBPRegressor(BaseRegressor):
         )
         parts = assign_hold_out(numpy_rng(seed, Stream.FOLDS), data, hold_out)
         if not (plan.partial and plan.resume):
-            warn_about_hold_out(type(self).__name__, parts.n_units, data, partial=plan.partial)
+            name, early_stopping = type(self).__name__, self.early_stopping
+            warn_about_hold_out(name, parts.n_units, data, early_stopping, partial=plan.partial)
         if not plan.resume:
             sizes = (data.x.shape[1], *hidden, 1)
             posterior = Posterior(sizes, numpy_rng(seed, Stream.WEIGHTS))
@@ -223,7 +224,7 @@ class PBPRegressor(BaseRegressor):
                 budget=budget,
             )
         if budget.reason:
-            warnings.warn(budget.explain(name, unit="passes"), ConvergenceWarning, stacklevel=6)
+            warn_caller(budget.explain(name, unit="passes"), ConvergenceWarning)
         earlier = self.loss_curve_ if plan.partial and plan.resume else []
         losses, noise_std = [*earlier, *trained.losses], np.sqrt(trained.posterior.noise.variance)
         return {
