@@ -22,6 +22,7 @@ LAYERS = [
     {"_duplicates", "_columns", "_outliers"},
     {"distributions", "_networks", "_validation", "_novelty"},
     {"metrics", "_predictor"},
+    {"_conformal"},
     {"_training"},
     {"_methods"},
     {"_estimators"},

@@ -8,10 +8,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Bunch, assert_all_finite, check_scalar, gen_batches
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from sk_deltauq._conformal import ConformityScores, compute_fold_moments
 from sk_deltauq._estimators.base import BaseUQ
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._networks.heads import GaussianHead
@@ -19,6 +21,7 @@ from sk_deltauq._outliers import warn_about_outliers
 from sk_deltauq._predictor import compute_moments, spread_components
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._training.calibration import calibrate
+from sk_deltauq._training.conformal import score_held_out
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
 from sk_deltauq._validation import (
@@ -53,6 +56,7 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
     n_outputs_: int
     y_scaler_: Scaler
     _constant_std_: np.ndarray  # (output,), in the units of y: zero for a target that varies
+    _conformity_: ConformityScores | None  # None without rows held out of training
 
     def fit(self, X, y, sample_weight=None, *, groups=None, X_val=None, y_val=None):
         """Fit the model.
@@ -191,8 +195,8 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         """
         return self._dist(self._check_rows(X))
 
-    def predict_interval(self, X, coverage=0.9):
-        """Predict an equal-tailed interval for the target.
+    def predict_interval(self, X, coverage=0.9, method="distribution"):
+        """Predict an interval for the target.
 
         Parameters
         ----------
@@ -200,13 +204,96 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             Rows to predict.
         coverage : float, default=0.9
             Probability that the interval contains the target, between 0 and 1.
+        method : {"distribution", "conformal"}, default="distribution"
+            "distribution" is the equal-tailed interval of the predictive distribution.
+            "conformal" compares the errors on held-out rows with the predicted standard
+            deviations. Its coverage does not rely on the predictive distribution (see Notes).
 
         Returns
         -------
         interval : ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
             Lower and upper bound on the last axis, in the units of `y`.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid. For "conformal" also if the model has no held-out rows, or
+            fewer than `coverage / (1 - coverage)`: 9 for 0.9, 19 for 0.95, and 99 for 0.99.
+
+        Notes
+        -----
+        The score of a held-out row is its absolute error divided by the predicted standard
+        deviation, both from the networks that did not train on it. "conformal" is the CV+
+        interval of these scores [1]_, normalised as in [2]_. Several outputs have one interval
+        each, and the coverage is for each output alone.
+
+        Let n be the number of held-out rows. They and the new row must be exchangeable, for
+        example independent and from one population. The coverage is an average over training
+        sets and new rows, not for each row, and not out of distribution. It is at least
+
+        - `coverage` if all networks hold out the same rows (`X_val` in `fit`, or after
+          `conformalize`): split conformal prediction.
+        - `1 - 2 * (1 - coverage) - min(2 * (1 - 1/K) / (n/K + 1), (1 - K/n) / (K + 1))` with K
+          folds (theorem 4 of [1]_). This is the worst case. In practice the coverage is close to
+          `coverage`, or slightly above.
+
+        The networks are not fully independent of their held-out rows, which choose the epoch to
+        stop at and have a part in the scaling. So the guarantee of `fit` is exact only up to
+        these choices, which matter little in simulations. The guarantee after `conformalize`
+        is exact.
+
+        Rows with sample weights count by their weights, and a new row has the mean weight of the
+        held-out rows. The guarantee then holds only approximately.
+
+        References
+        ----------
+        .. [1] Barber, Candès, Ramdas and Tibshirani, "Predictive Inference with the Jackknife+",
+           Annals of Statistics 49, 2021.
+        .. [2] Lei, G'Sell, Rinaldo, Tibshirani and Wasserman, "Distribution-Free Predictive
+           Inference for Regression", JASA 113, 2018.
         """
-        return self._map_blocks(X, lambda dist: dist.interval(coverage))
+        if method == "distribution":
+            return self._map_blocks(X, lambda dist: dist.interval(coverage))
+        if method != "conformal":
+            raise ValueError(f"method must be 'distribution' or 'conformal', got {method!r}.")
+        return self._bound_conformal(X, coverage)
+
+    def conformalize(self, X, y, sample_weight=None):
+        """Use new rows for the conformal intervals, in place of the rows held out by `fit`.
+
+        Predictions do not change, except `predict_interval(X, method="conformal")`. Its coverage
+        guarantee is then exact: none of these rows had a part in the fit. The next call of `fit`
+        or `partial_fit` forgets these rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows that were not used to fit, and that new rows will resemble.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, at least zero. Only their ratios matter. A new row has the mean
+            weight.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If the data are invalid. The estimator is then unchanged.
+        """
+        check_is_fitted(self)
+        X, Y = self._check_targets(X, y, reset=False)
+        self._check_outputs(Y, "y")
+        weights = check_weights(sample_weight, X)
+        X, Y, weights = drop_rows_without_weight(weights, X, Y, weights)
+        means, stds = self._map_fold_moments(X, [None], lambda *moments: moments)
+        scores = np.abs(Y - means[:, 0]) / stds[:, 0]  # (row, output)
+        self._conformity_ = ConformityScores.collect([(None, scores, weights)])
+        return self
 
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Predict quantiles of the target.
@@ -330,6 +417,34 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             dist.mean[np.newaxis], dist.std[np.newaxis], aleatoric=np.zeros_like(dist.std)
         )
 
+    def _bound_conformal(self, X, coverage):
+        """Compute conformal intervals chunk by chunk."""
+        X, scores = self._check_rows(X), self._conformity_
+        if scores is None:
+            raise ValueError(
+                "method='conformal' needs rows that were held out of training, and this model has "
+                "none: after early_stopping=False, partial_fit or very few rows, and with "
+                "noise=None, which trains on all rows in the end. Fit with early_stopping=True "
+                "and a noise model, or call conformalize(X, y) with rows not used to fit."
+            )
+        scores.check_coverage(coverage)
+
+        def bound(means, stds):
+            bounds = scores.bound(means.cpu().numpy(), stds.cpu().numpy(), coverage)
+            return (torch.from_numpy(bounds),)
+
+        (bounds,) = self._map_fold_moments(X, [fold.components for fold in scores.folds], bound)
+        return bounds[:, 0] if self.n_outputs_ == 1 else bounds
+
+    def _map_fold_moments(self, X, components, function):
+        """Apply a function to means and stds `(row, fold, output)`, chunk by chunk."""
+        predictor = self._predictor()
+
+        def map_chunk(x):
+            return function(*compute_fold_moments(predictor, predictor.module(x), x, components))
+
+        return predictor.map_rows(X, map_chunk)
+
     def _map_blocks(self, X, function):
         """Apply a function of the distribution in blocks, to bound memory."""
         X = self._check_rows(X)
@@ -374,23 +489,30 @@ class NetworkRegressor(BaseRegressor):
         defaults = {name: np.ones(self.n_outputs_) for name in names}
         if plan.partial and plan.resume:  # keep what the last fit found
             defaults = {name: np.atleast_1d(getattr(self, name)) for name in names}
-        return partial(
-            run_fit,
-            fit,
-            partial(
-                calibrate,
-                enabled=params["calibrate"],
-                ddof=method.ddof,
-                defaults=defaults,
-                y_scale=self.y_scaler_.scale_,
-            ),
+        find_scales = partial(
+            calibrate,
+            enabled=params["calibrate"],
+            ddof=method.ddof,
+            defaults=defaults,
+            y_scale=self.y_scaler_.scale_,
         )
 
+        def calibrate_and_score(net, hold_out):
+            scales = find_scales(net, hold_out)
+            predictor = self._make_predictor(fit.start, scales)
+            return {**scales, "_conformity_": score_held_out(net, hold_out, predictor)}
+
+        return partial(run_fit, fit, calibrate_and_score)
+
     def _predictor(self):
-        return self._trained_.predictor(
+        names = "std_factor_", "outlier_scale_"
+        return self._make_predictor(self._trained_, {n: getattr(self, n) for n in names})
+
+    def _make_predictor(self, trained: TrainedNet, scales):
+        return trained.predictor(
             x_scaler=self.x_scaler_,
             y_scaler=self.y_scaler_,
-            std_factor=np.atleast_1d(self.std_factor_),
-            outlier_scale=np.atleast_1d(self.outlier_scale_),
+            std_factor=np.atleast_1d(scales["std_factor_"]),
+            outlier_scale=np.atleast_1d(scales["outlier_scale_"]),
             added_std=self._constant_std_ / self.y_scaler_.scale_,
         )

@@ -125,7 +125,10 @@ class Anchored(Method):
         if self.inflation is not None:
             # Also for an inflation of 0, which may change between calls of `partial_fit`.
             earlier_rows = earlier["_references_"] if earlier else None
-            references = ReferenceRows.pick(data.x, new_keys, earlier_rows)
+            chosen = slice(None)
+            if data.groups is not None:  # the reach is then the distance between groups
+                _, chosen = np.unique(data.groups, return_index=True)
+            references = ReferenceRows.pick(data.x[chosen], new_keys[chosen], earlier_rows)
             inflation = DistanceInflation(references, self.inflation) if self.inflation else None
             kept |= {"_references_": references, "_inflation_": inflation}
         return kept

@@ -193,17 +193,17 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     if len(method.variants) > 1:
         method = _keep_best_variant(net, method, monitor, hold_out)
         kept = method.draw(net.module_, fit.context)
+    # Before calibration: conformity scores need the inflation that predictions have.
+    _weigh_inflation(net, fit, kept)
     found = {**monitor.summarise(), **calibrate(net, hold_out)}
     on_all_rows = settings.ends_on_all_rows and fit.context.data.validation is None
     if on_all_rows and hold_out is not None and not budget.reason:
         with _host_of_training(fit):
-            _train_on_all_rows(net, fit, method, budget, n_epochs=len(found["validation_scores_"]))
-    if (inflation := kept.get("_inflation_")) is not None:
-        network = net.module_.eval()
-        components = NetworkComponents(network, net.criterion_)
-        floats_per_row = network.n_components * network.core.width
-        with _host_of_training(fit):
-            inflation.weigh_features(components, floats_per_row, settings.device)
+            n_epochs = len(found["validation_scores_"])
+            _train_on_all_rows(net, fit, method, budget, n_epochs=n_epochs)
+        _weigh_inflation(net, fit, kept)
+        # No network is left that did not train on the held-out rows.
+        found |= dict.fromkeys(found.keys() & {"_conformity_"})
     _warn_if_unfinished(
         settings, budget, stopped, "held-out score" if hold_out else "training loss"
     )
@@ -219,6 +219,16 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
         **kept,
         "_trained_": trained,
     }
+
+
+def _weigh_inflation(net: StackedNet, fit: NetworkFit, kept: dict[str, Any]) -> None:
+    """Weigh the features of the distance by what the trained networks make of them."""
+    if (inflation := kept.get("_inflation_")) is not None:
+        network = net.module_.eval()
+        components = NetworkComponents(network, net.criterion_)
+        floats_per_row = network.n_components * network.core.width
+        with _host_of_training(fit):
+            inflation.weigh_features(components, floats_per_row, fit.settings.device)
 
 
 def _warn_if_unfinished(

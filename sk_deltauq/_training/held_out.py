@@ -33,6 +33,12 @@ class HoldOut:
         self._y = rows.y[rows.held_out].transpose(1, 2)
         self._weights = rows.held_out_weights.double()
         self.n_units = rows.n_units
+        self._row_numbers = rows.held_out  # (member, sample)
+
+    @property
+    def weights(self) -> torch.Tensor:
+        """Weights of the held-out rows, `(member, sample)`, float64."""
+        return self._weights
 
     def score(self, net: StackedNet) -> np.ndarray:
         """Return the weighted mean score of each member on its own held-out rows."""
@@ -63,21 +69,46 @@ class HoldOut:
         weights = self._weights[self._weights > 0]
         return float(self.n_units * weights.sum() ** 2 / (len(weights) * weights.square().sum()))
 
+    def group_members(self) -> list[list[int]]:
+        """Group the members that hold out the same rows."""
+        groups: dict[bytes, list[int]] = {}
+        for member, numbers in enumerate(self._row_numbers.cpu().numpy()):
+            groups.setdefault(numbers.tobytes(), []).append(member)
+        return list(groups.values())
+
+    @torch.inference_mode()
+    def iterate_components(self, net: StackedNet):
+        """Yield the components of each member on its own held-out rows, in chunks of samples.
+
+        Yields
+        ------
+        parts : tuple of tensors (member * component, sample, target)
+            What the head makes of the raw outputs.
+        x : torch.Tensor (member, feature, sample)
+        y : torch.Tensor (member, target, sample)
+        """
+        for raw, x, y in self._iterate_chunks(net, self._x, self._y):
+            yield net.criterion_.components(raw), x, y
+
     def keep_members(self, members: slice) -> None:
         """Drop the rows of all other members."""
-        self._x, self._y, self._weights = (t[members] for t in (self._x, self._y, self._weights))
+        self._x, self._y, self._weights, self._row_numbers = (
+            t[members] for t in (self._x, self._y, self._weights, self._row_numbers)
+        )
 
     @torch.inference_mode()
     def _map(self, net, function, x, y, limit: int | None = None) -> torch.Tensor:
         """`function(raw, y)` of rows `x`, in float64; samples on the last axis."""
+        chunks = self._iterate_chunks(net, x, y, limit)
+        return torch.cat([function(raw, y_chunk) for raw, _, y_chunk in chunks], dim=-1).double()
+
+    def _iterate_chunks(self, net, x, y, limit: int | None = None):
+        """Yield raw outputs `(member, output, component, sample)` and the rows, in chunks."""
         network = net.module_.eval()
         n_components = int(min(limit or math.inf, network.n_components // network.core.n_members))
         step = max(1, _CHUNK_ELEMENTS // (len(x) * n_components * network.core.width))
-        chunks = [
-            function(network.components(x_chunk, limit=limit), y_chunk)
-            for x_chunk, y_chunk in zip(x.split(step, -1), y.split(step, -1), strict=True)
-        ]
-        return torch.cat(chunks, dim=-1).double()
+        for x_chunk, y_chunk in zip(x.split(step, -1), y.split(step, -1), strict=True):
+            yield network.components(x_chunk, limit=limit), x_chunk, y_chunk
 
 
 class HeldOutMonitor:

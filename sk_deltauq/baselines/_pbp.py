@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import nn
 from tqdm.auto import tqdm
 
+from sk_deltauq._conformal import ConformityScores, score_rows
 from sk_deltauq._estimators.regressor import BaseRegressor
 from sk_deltauq._host import Stream, draw_seed, numpy_rng, one_thread
 from sk_deltauq._predictor import Predictor
@@ -225,6 +226,10 @@ class PBPRegressor(BaseRegressor):
             )
         if budget.reason:
             warn_caller(budget.explain(name, unit="passes"), ConvergenceWarning)
+        conformity = None
+        if held_out is not None:
+            scores = self._score(trained.posterior, held_out)
+            conformity = ConformityScores.collect([(None, scores, held_out.weights)])
         earlier = self.loss_curve_ if plan.partial and plan.resume else []
         losses, noise_std = [*earlier, *trained.losses], np.sqrt(trained.posterior.noise.variance)
         return {
@@ -237,14 +242,28 @@ class PBPRegressor(BaseRegressor):
             "validation_scores_": trained.scores,
             "best_validation_score_": trained.best_score,
             "noise_std_": float(noise_std * self.y_scaler_.scale_[0]),
+            "_conformity_": conformity,
         }
 
+    @torch.inference_mode()
+    def _score(self, posterior, held_out: Rows) -> np.ndarray:
+        """Return the conformity scores of held-out rows, `(row, 1)`."""
+        predictor, x = self._make_predictor(posterior), torch.from_numpy(held_out.x)
+        y = held_out.y[:, None] * self.y_scaler_.scale_ + self.y_scaler_.mean_
+        step = predictor.count_chunk_rows()
+        chunks = zip(x.split(step), np.split(y, range(step, len(y), step)), strict=True)
+        scores = [score_rows(predictor, predictor.module(x), x, y) for x, y in chunks]
+        return np.concatenate(scores)
+
     def _predictor(self):
+        return self._make_predictor(self._posterior_)
+
+    def _make_predictor(self, posterior):
         return Predictor(
-            module=PBPComponents(self._posterior_),
+            module=PBPComponents(posterior),
             n_components=1,
             # Mean, variance, and the values that they are computed from, in float64.
-            width=8 * max(len(mean) for mean in self._posterior_.means),
+            width=8 * max(len(mean) for mean in posterior.means),
             device="cpu",
             x_scaler=self.x_scaler_,
             y_scaler=self.y_scaler_,
