@@ -125,8 +125,11 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         """
         return self._partial_fit(X, y, sample_weight)
 
-    def predict(self, X, return_std=False):
-        """Predict the mean of the target and, on request, its standard deviation.
+    def predict(self, X, return_std=False, *, coverage=None, quantiles=None):
+        """Predict the mean of the target and, on request, std, interval and quantiles.
+
+        Pipelines and searches of scikit-learn pass on the keywords of `predict` only, so the
+        keywords are the way to intervals and quantiles there.
 
         Parameters
         ----------
@@ -135,6 +138,12 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         return_std : bool, default=False
             Whether to also return the total standard deviation (epistemic and aleatoric) of a
             new observation of the target.
+        coverage : float, default=None
+            Probability of the interval to return too, as `predict_interval` returns it. None
+            returns no interval.
+        quantiles : array-like of shape (n_quantiles,), default=None
+            Levels of the quantiles to return too, as `predict_quantiles` returns them. None
+            returns no quantiles.
 
         Returns
         -------
@@ -142,10 +151,21 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             Mean of the predictive distribution, in the units of `y`.
         y_std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Standard deviation, in the units of `y`. Only with `return_std=True`.
+        interval : ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper bound on the last axis. Only with `coverage`.
+        y_quantiles : ndarray of shape (n_samples, n_quantiles) or \
+                (n_samples, n_outputs, n_quantiles)
+            Quantiles on the last axis. Only with `quantiles`.
+
+            The result is `y_mean` alone, or a tuple of all requested arrays in this order.
         """
-        if not return_std:
-            return self._map_moments(X, "mean")[0]
-        return tuple(self._map_moments(X, "mean", "total"))
+        names = ("mean", "total") if return_std else ("mean",)
+        found = self._map_moments(X, *names)
+        if coverage is not None:
+            found.append(self.predict_interval(X, coverage))
+        if quantiles is not None:
+            found.append(self.predict_quantiles(X, quantiles))
+        return tuple(found) if len(found) > 1 else found[0]
 
     def predict_uncertainty(self, X):
         """Predict the epistemic, aleatoric and total uncertainty.
@@ -302,7 +322,7 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         """
         X, predictor = self._check_rows(X), self._predictor()
         found = predictor.map_rows(X, lambda x: compute_moments(predictor, x, names))
-        return [values[:, 0] for values in found] if self.n_outputs_ == 1 else found
+        return [values[:, 0] if self.n_outputs_ == 1 else values for values in found]
 
     def _dist(self, X):
         """Return the predictive distribution of checked rows."""
