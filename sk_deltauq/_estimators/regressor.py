@@ -13,7 +13,8 @@ from sklearn.utils import Bunch, assert_all_finite, check_scalar, gen_batches
 from sklearn.utils.validation import column_or_1d
 
 from sk_deltauq._estimators.base import BaseUQ
-from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
+from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS, TARGET_CONSTRAINT
+from sk_deltauq._estimators.target_transform import TargetTransform, resolve_target_transform
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._outliers import warn_about_outliers
 from sk_deltauq._predictor import compute_moments, spread_components
@@ -37,7 +38,7 @@ from sk_deltauq._validation import (
     scale_rows,
     scale_to_tensor,
 )
-from sk_deltauq.distributions import NormalMixture
+from sk_deltauq.distributions import NormalMixture, TransformedMixture
 
 # Rows whose mixtures are held at a time if only their quantiles are wanted.
 _BLOCK_ROWS = 8192
@@ -52,6 +53,9 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
     n_outputs_: int
     y_scaler_: Scaler
+    target_transform: Any
+    target_transform_: TargetTransform | None
+    _wanted_transform_: Any
     _constant_std_: np.ndarray  # (output,), in the units of y: zero for a target that varies
 
     def fit(self, X, y, sample_weight=None, *, groups=None, X_val=None, y_val=None):
@@ -187,6 +191,9 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
               reduce.
             - `total`: square root of the sum of both variances, as in
               `predict(X, return_std=True)`.
+
+            With `target_transform`, the two variances of the transformed target divide the total
+            variance in the units of `y` in their ratio.
         """
         names = "epistemic", "aleatoric", "total"
         return Bunch(**dict(zip(names, self._map_moments(X, *names), strict=True)))
@@ -201,11 +208,12 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
         Returns
         -------
-        dist : NormalMixture
-            One mixture for each row and output, in the units of `y`. Its `mean`, `std`,
-            `epistemic` and `aleatoric` agree with `predict` and `predict_uncertainty`. With
-            `noise=None` it is one normal distribution with the epistemic standard deviation, as
-            in the paper. Delta-UQ smooths the mixture: the more the epistemic part exceeds the
+        dist : NormalMixture or TransformedMixture
+            One mixture for each row and output, in the units of `y`. With `target_transform` it
+            is a `TransformedMixture`, whose `latent` mixture has the transformed units. Its
+            `mean`, `std`, `epistemic` and `aleatoric` agree with `predict` and
+            `predict_uncertainty`. With `noise=None` it is one normal distribution with the
+            epistemic standard deviation, as in the paper. Delta-UQ smooths the mixture: the more the epistemic part exceeds the
             noise, as out of distribution, the closer it is to the normal distribution with this
             mean and standard deviation. Its density and quantiles come from the smooth mixture.
         """
@@ -275,16 +283,21 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         """Check the rows, and scale rows and targets."""
         X, Y = self._check_targets(X, y, reset=not plan.resume)
         weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
-        if not plan.resume:
-            places = np.flatnonzero(weights > 0)
-            warn_about_outliers(Y[places], weights[places], places)
-        X, Y, weights, groups = keep_distinct_rows(X, Y, weights, groups, plan)
-        if not plan.resume:
-            self.n_outputs_ = Y.shape[1]
-            self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
-        else:
+        places = np.flatnonzero(weights > 0)
+        X, Y, weights, groups = drop_rows_without_weight(weights, X, Y, weights, groups)
+        if plan.resume:
             self._check_outputs(Y, "y")
+            self._check_same_transform()
+            Y = self._transform(Y)
             check_still_constant(Y, self.y_scaler_, "y")
+        else:
+            self.n_outputs_, self._wanted_transform_ = Y.shape[1], self.target_transform
+            self.target_transform_ = resolve_target_transform(
+                self, X, Y, weights, groups, partial=plan.partial
+            )
+            Y = self._transform(Y)
+            warn_about_outliers(Y, weights, places)
+            self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
         targets = scale_to_tensor(Y, self.y_scaler_)
         data = scale_rows(self, X, targets, weights, None, plan, groups)
         if not (plan.partial and plan.resume):
@@ -294,8 +307,22 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         with naming_validation_rows():
             X_val, Y_val = self._check_targets(*plan.validation, reset=False)
         self._check_outputs(Y_val, "y_val")
-        targets = scale_to_tensor(Y_val, self.y_scaler_)
+        targets = scale_to_tensor(self._transform(Y_val), self.y_scaler_)
         return add_validation_rows(data, X_val, targets, None, self.x_scaler_)
+
+    def _check_same_transform(self) -> None:
+        """Raise an error if training would continue with another transformation."""
+        now, first = self.target_transform, self._wanted_transform_
+        if now is not first and now != first:
+            raise ValueError(
+                "Training cannot continue from the last fit with another target_transform: it is "
+                f"{now!r}, and was {first!r}. Set it back, or start afresh: fit with "
+                "warm_start=False."
+            )
+
+    def _transform(self, Y):
+        """Map targets `(row, output)` to the targets that the network learns, before scaling."""
+        return Y if self.target_transform_ is None else self.target_transform_.transform(Y)
 
     def _check_targets(self, X, y, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         """Check rows and targets; return the targets as `(row, target)`."""
@@ -320,12 +347,23 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
         Chunk by chunk, so that only the answers are held for all rows.
         """
+        if self.target_transform_ is not None:
+            names = [name.replace("total", "std") for name in names]
+            moments = self._map_blocks(
+                X, lambda dist: np.stack([getattr(dist, name) for name in names], axis=-1)
+            )
+            return list(np.moveaxis(moments, -1, 0))
         X, predictor = self._check_rows(X), self._predictor()
         found = predictor.map_rows(X, lambda x: compute_moments(predictor, x, names))
         return [values[:, 0] if self.n_outputs_ == 1 else values for values in found]
 
     def _dist(self, X):
-        """Return the predictive distribution of checked rows."""
+        """Return the predictive distribution of checked rows, in the units of y."""
+        latent, transform = self._latent_dist(X), self.target_transform_
+        return latent if transform is None else TransformedMixture(latent, transform.maps)
+
+    def _latent_dist(self, X):
+        """Return the predictive distribution of the transformed target."""
         predictor = self._predictor()
         assert predictor.y_scaler is not None
 
@@ -368,6 +406,7 @@ class NetworkRegressor(BaseRegressor):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NETWORK_CONSTRAINTS,
+        **TARGET_CONSTRAINT,
         "noise": [StrOptions({"heteroscedastic", "homoscedastic"}), None],
         "nll_beta": [Interval(Real, 0, 1, closed="both")],
         "calibrate": ["boolean"],
