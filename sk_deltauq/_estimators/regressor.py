@@ -213,9 +213,10 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             is a `TransformedMixture`, whose `latent` mixture has the transformed units. Its
             `mean`, `std`, `epistemic` and `aleatoric` agree with `predict` and
             `predict_uncertainty`. With `noise=None` it is one normal distribution with the
-            epistemic standard deviation, as in the paper. Delta-UQ smooths the mixture: the more the epistemic part exceeds the
-            noise, as out of distribution, the closer it is to the normal distribution with this
-            mean and standard deviation. Its density and quantiles come from the smooth mixture.
+            epistemic standard deviation, as in the paper. Delta-UQ smooths the mixture: the more
+            the epistemic part exceeds the noise, as out of distribution, the closer it is to the
+            normal distribution with this mean and standard deviation. Its density and quantiles
+            come from the smooth mixture.
         """
         return self._dist(self._check_rows(X))
 
