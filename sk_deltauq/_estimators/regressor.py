@@ -284,8 +284,11 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         """Check the rows, and scale rows and targets."""
         X, Y = self._check_targets(X, y, reset=not plan.resume)
         weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
-        places = np.flatnonzero(weights > 0)
-        X, Y, weights, groups = drop_rows_without_weight(weights, X, Y, weights, groups)
+        # A named transformation is one of the ways out that the warning names.
+        if not plan.resume and (self.target_transform is None or self.target_transform == "auto"):
+            places = np.flatnonzero(weights > 0)
+            warn_about_outliers(Y[places], weights[places], places)
+        X, Y, weights, groups = keep_distinct_rows(X, Y, weights, groups, plan)
         if plan.resume:
             self._check_outputs(Y, "y")
             self._check_same_transform()
@@ -297,7 +300,6 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
                 self, X, Y, weights, groups, partial=plan.partial
             )
             Y = self._transform(Y)
-            warn_about_outliers(Y, weights, places)
             self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
         targets = scale_to_tensor(Y, self.y_scaler_)
         data = scale_rows(self, X, targets, weights, None, plan, groups)
