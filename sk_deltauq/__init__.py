@@ -3,7 +3,7 @@
 from sk_deltauq import baselines, distributions, exceptions, metrics
 from sk_deltauq._deltauq_classifier import DeltaUQClassifier
 from sk_deltauq._deltauq_regressor import DeltaUQRegressor
-from sk_deltauq.distributions import CategoricalMixture, NormalMixture
+from sk_deltauq.distributions import CategoricalMixture, NormalMixture, TransformedMixture
 from sk_deltauq.exceptions import UncertaintyWarning
 
 __version__ = "0.1.0.dev0"
@@ -13,6 +13,7 @@ __all__ = [
     "DeltaUQClassifier",
     "DeltaUQRegressor",
     "NormalMixture",
+    "TransformedMixture",
     "UncertaintyWarning",
     "baselines",
     "distributions",

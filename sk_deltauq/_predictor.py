@@ -80,7 +80,8 @@ class Predictor:
         -------
         tuple of torch.Tensor of shape (n_components, n_samples, n_outputs)
             Means and standard deviations in the units of y, float64: mixed with equal weights
-            they have the mean and the standard deviation that `predict` returns. With heavy tails
+            they have the mean and the standard deviation that `predict` returns. With
+            `target_transform`, they have the units of the transformed target. With heavy tails
             (`outlier_scale`) there are at least 20 components. Logits, for a classifier, before
             the adjustment by held-out rows. The graph is kept, so the result has gradients with
             respect to X, unless the caller has switched gradients off. Autocast and torch's

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
-__all__ = ["Interval", "Options", "StrOptions", "check_sample_weight"]
+__all__ = ["HasMethods", "Interval", "Options", "StrOptions", "check_sample_weight"]

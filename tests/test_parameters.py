@@ -46,6 +46,7 @@ OWN_MISTAKES = {
         "noise": ["gaussian", 1, True],
         "nll_beta": [-0.1, 1.1, "0.5", None],
         "calibrate": ["auto", None, 2],
+        "target_transform": ["sqrt", 3, True],
         "widening": [-0.1, None, "auto", float("nan")],
     },
     "classifier": {"class_weight": ["even", 1, [1, 2]], "temper": ["yes", None, 2]},

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from sk_deltauq._networks.mlp import ACTIVATIONS, EMBEDDINGS
-from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._sklearn import HasMethods, Interval, StrOptions
 
 NETWORK_CONSTRAINTS: dict[str, Any] = {
     "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
@@ -33,6 +33,15 @@ NETWORK_CONSTRAINTS: dict[str, Any] = {
 
 # For methods that can also train copies of a user's own module.
 MODULE_CONSTRAINT: dict[str, Any] = {"module": [callable, None]}
+
+# For all regressors.
+TARGET_CONSTRAINT: dict[str, Any] = {
+    "target_transform": [
+        StrOptions({"log", "log1p", "yeo-johnson", "quantile", "auto"}),
+        HasMethods(["fit", "transform", "inverse_transform"]),
+        None,
+    ],
+}
 
 
 def without(constraints: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sk_deltauq._conformal import ConformityScores, compute_fold_moments
 from sk_deltauq._estimators.base import BaseUQ
-from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
+from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS, TARGET_CONSTRAINT
+from sk_deltauq._estimators.target_transform import TargetTransform, resolve_target_transform
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._outliers import warn_about_outliers
 from sk_deltauq._predictor import compute_moments, spread_components
@@ -33,6 +34,7 @@ from sk_deltauq._validation import (
     check_still_constant,
     check_table,
     check_weights,
+    drop_rows_without_weight,
     fit_target_scaler,
     guess_constant_std,
     keep_distinct_rows,
@@ -40,7 +42,7 @@ from sk_deltauq._validation import (
     scale_rows,
     scale_to_tensor,
 )
-from sk_deltauq.distributions import NormalMixture
+from sk_deltauq.distributions import NormalMixture, TransformedMixture
 
 # Rows whose mixtures are held at a time if only their quantiles are wanted.
 _BLOCK_ROWS = 8192
@@ -55,6 +57,9 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
     n_outputs_: int
     y_scaler_: Scaler
+    target_transform: Any
+    target_transform_: TargetTransform | None
+    _wanted_transform_: Any
     _constant_std_: np.ndarray  # (output,), in the units of y: zero for a target that varies
     _conformity_: ConformityScores | None  # None without rows held out of training
 
@@ -129,8 +134,11 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         """
         return self._partial_fit(X, y, sample_weight)
 
-    def predict(self, X, return_std=False):
-        """Predict the mean of the target and, on request, its standard deviation.
+    def predict(self, X, return_std=False, *, coverage=None, quantiles=None):
+        """Predict the mean of the target and, on request, std, interval and quantiles.
+
+        Pipelines and searches of scikit-learn pass on the keywords of `predict` only, so the
+        keywords are the way to intervals and quantiles there.
 
         Parameters
         ----------
@@ -139,6 +147,12 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         return_std : bool, default=False
             Whether to also return the total standard deviation (epistemic and aleatoric) of a
             new observation of the target.
+        coverage : float, default=None
+            Probability of the interval to return too, as `predict_interval` returns it. None
+            returns no interval.
+        quantiles : array-like of shape (n_quantiles,), default=None
+            Levels of the quantiles to return too, as `predict_quantiles` returns them. None
+            returns no quantiles.
 
         Returns
         -------
@@ -146,10 +160,21 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             Mean of the predictive distribution, in the units of `y`.
         y_std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Standard deviation, in the units of `y`. Only with `return_std=True`.
+        interval : ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper bound on the last axis. Only with `coverage`.
+        y_quantiles : ndarray of shape (n_samples, n_quantiles) or \
+                (n_samples, n_outputs, n_quantiles)
+            Quantiles on the last axis. Only with `quantiles`.
+
+            The result is `y_mean` alone, or a tuple of all requested arrays in this order.
         """
-        if not return_std:
-            return self._map_moments(X, "mean")[0]
-        return tuple(self._map_moments(X, "mean", "total"))
+        names = ("mean", "total") if return_std else ("mean",)
+        found = self._map_moments(X, *names)
+        if coverage is not None:
+            found.append(self.predict_interval(X, coverage))
+        if quantiles is not None:
+            found.append(self.predict_quantiles(X, quantiles))
+        return tuple(found) if len(found) > 1 else found[0]
 
     def predict_uncertainty(self, X):
         """Predict the epistemic, aleatoric and total uncertainty.
@@ -171,6 +196,9 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
               reduce.
             - `total`: square root of the sum of both variances, as in
               `predict(X, return_std=True)`.
+
+            With `target_transform`, the two variances of the transformed target divide the total
+            variance in the units of `y` in their ratio.
         """
         names = "epistemic", "aleatoric", "total"
         return Bunch(**dict(zip(names, self._map_moments(X, *names), strict=True)))
@@ -185,13 +213,15 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
         Returns
         -------
-        dist : NormalMixture
-            One mixture for each row and output, in the units of `y`. Its `mean`, `std`,
-            `epistemic` and `aleatoric` agree with `predict` and `predict_uncertainty`. With
-            `noise=None` it is one normal distribution with the epistemic standard deviation, as
-            in the paper. Delta-UQ smooths the mixture: the more the epistemic part exceeds the
-            noise, as out of distribution, the closer it is to the normal distribution with this
-            mean and standard deviation. Its density and quantiles come from the smooth mixture.
+        dist : NormalMixture or TransformedMixture
+            One mixture for each row and output, in the units of `y`. With `target_transform` it
+            is a `TransformedMixture`, whose `latent` mixture has the transformed units. Its
+            `mean`, `std`, `epistemic` and `aleatoric` agree with `predict` and
+            `predict_uncertainty`. With `noise=None` it is one normal distribution with the
+            epistemic standard deviation, as in the paper. Delta-UQ smooths the mixture: the more
+            the epistemic part exceeds the noise, as out of distribution, the closer it is to the
+            normal distribution with this mean and standard deviation. Its density and quantiles
+            come from the smooth mixture.
         """
         return self._dist(self._check_rows(X))
 
@@ -342,16 +372,23 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         """Check the rows, and scale rows and targets."""
         X, Y = self._check_targets(X, y, reset=not plan.resume)
         weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
-        if not plan.resume:
+        # A named transformation is one of the ways out that the warning names.
+        if not plan.resume and (self.target_transform is None or self.target_transform == "auto"):
             places = np.flatnonzero(weights > 0)
             warn_about_outliers(Y[places], weights[places], places)
         X, Y, weights, groups = keep_distinct_rows(X, Y, weights, groups, plan)
-        if not plan.resume:
-            self.n_outputs_ = Y.shape[1]
-            self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
-        else:
+        if plan.resume:
             self._check_outputs(Y, "y")
+            self._check_same_transform()
+            Y = self._transform(Y)
             check_still_constant(Y, self.y_scaler_, "y")
+        else:
+            self.n_outputs_, self._wanted_transform_ = Y.shape[1], self.target_transform
+            self.target_transform_ = resolve_target_transform(
+                self, X, Y, weights, groups, partial=plan.partial
+            )
+            Y = self._transform(Y)
+            self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
         targets = scale_to_tensor(Y, self.y_scaler_)
         data = scale_rows(self, X, targets, weights, None, plan, groups)
         if not (plan.partial and plan.resume):
@@ -361,8 +398,22 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         with naming_validation_rows():
             X_val, Y_val = self._check_targets(*plan.validation, reset=False)
         self._check_outputs(Y_val, "y_val")
-        targets = scale_to_tensor(Y_val, self.y_scaler_)
+        targets = scale_to_tensor(self._transform(Y_val), self.y_scaler_)
         return add_validation_rows(data, X_val, targets, None, self.x_scaler_)
+
+    def _check_same_transform(self) -> None:
+        """Raise an error if training would continue with another transformation."""
+        now, first = self.target_transform, self._wanted_transform_
+        if now is not first and now != first:
+            raise ValueError(
+                "Training cannot continue from the last fit with another target_transform: it is "
+                f"{now!r}, and was {first!r}. Set it back, or start afresh: fit with "
+                "warm_start=False."
+            )
+
+    def _transform(self, Y):
+        """Map targets `(row, output)` to the targets that the network learns, before scaling."""
+        return Y if self.target_transform_ is None else self.target_transform_.transform(Y)
 
     def _check_targets(self, X, y, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         """Check rows and targets; return the targets as `(row, target)`."""
@@ -387,12 +438,23 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
         Chunk by chunk, so that only the answers are held for all rows.
         """
+        if self.target_transform_ is not None:
+            names = [name.replace("total", "std") for name in names]
+            moments = self._map_blocks(
+                X, lambda dist: np.stack([getattr(dist, name) for name in names], axis=-1)
+            )
+            return list(np.moveaxis(moments, -1, 0))
         X, predictor = self._check_rows(X), self._predictor()
         found = predictor.map_rows(X, lambda x: compute_moments(predictor, x, names))
-        return [values[:, 0] for values in found] if self.n_outputs_ == 1 else found
+        return [values[:, 0] if self.n_outputs_ == 1 else values for values in found]
 
     def _dist(self, X):
-        """Return the predictive distribution of checked rows."""
+        """Return the predictive distribution of checked rows, in the units of y."""
+        latent, transform = self._latent_dist(X), self.target_transform_
+        return latent if transform is None else TransformedMixture(latent, transform.maps)
+
+    def _latent_dist(self, X):
+        """Return the predictive distribution of the transformed target."""
         predictor = self._predictor()
         assert predictor.y_scaler is not None
 
@@ -463,6 +525,7 @@ class NetworkRegressor(BaseRegressor):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NETWORK_CONSTRAINTS,
+        **TARGET_CONSTRAINT,
         "noise": [StrOptions({"heteroscedastic", "homoscedastic"}), None],
         "nll_beta": [Interval(Real, 0, 1, closed="both")],
         "calibrate": ["boolean"],

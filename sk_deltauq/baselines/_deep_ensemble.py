@@ -47,6 +47,8 @@ class DeepEnsembleRegressor(NetworkRegressor):
         (0.01 in the paper). Each sample is also trained on after a shift by this step in the
         direction that raises the loss (fast gradient sign). This smooths the predictive
         distribution around the training rows and doubles the training time. 0 turns it off.
+    target_transform : str, transformer or None, default=None
+        Strictly monotone transformation of the targets before standardisation.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
@@ -108,6 +110,9 @@ class DeepEnsembleRegressor(NetworkRegressor):
     outlier_scale_ : float or ndarray of shape (n_outputs,)
         Noise scale of one component in 20, relative to the others: larger than 1 if `calibrate`
         finds more large errors than a normal distribution has.
+    target_transform_ : object or None
+        Fitted transformation of the targets, with `transform` and `inverse_transform` of arrays of
+        shape (n_samples, n_outputs); None if the targets are not transformed.
     n_outputs_ : int
         Number of outputs.
     net_ : skorch.NeuralNet
@@ -153,6 +158,7 @@ class DeepEnsembleRegressor(NetworkRegressor):
     nll_beta: float = 0.5
     calibrate: bool = True
     adversarial_epsilon: float = 0.0
+    target_transform: Any = None
     embedding: str | None = "auto"
     alpha: float = 0.0
     batch_size: int | str = "auto"

@@ -48,6 +48,8 @@ class MCDropoutRegressor(NetworkRegressor):
         Exponent of the beta-NLL loss, from 0 (plain likelihood) to 1 (squared error of the mean).
     calibrate : bool, default=True
         Whether to match the predictive distribution to the errors on held-out rows.
+    target_transform : str, transformer or None, default=None
+        Strictly monotone transformation of the targets before standardisation.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     alpha : float, default=0.0
@@ -109,6 +111,9 @@ class MCDropoutRegressor(NetworkRegressor):
     outlier_scale_ : float or ndarray of shape (n_outputs,)
         Noise scale of one component in 20, relative to the others: larger than 1 if `calibrate`
         finds more large errors than a normal distribution has.
+    target_transform_ : object or None
+        Fitted transformation of the targets, with `transform` and `inverse_transform` of arrays of
+        shape (n_samples, n_outputs); None if the targets are not transformed.
     n_outputs_ : int
         Number of outputs.
     net_ : skorch.NeuralNet
@@ -156,6 +161,7 @@ class MCDropoutRegressor(NetworkRegressor):
     noise: str | None = "heteroscedastic"
     nll_beta: float = 0.5
     calibrate: bool = True
+    target_transform: Any = None
     embedding: str | None = "auto"
     alpha: float = 0.0
     batch_size: int | str = "auto"

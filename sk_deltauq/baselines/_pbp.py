@@ -15,6 +15,7 @@ from torch import nn
 from tqdm.auto import tqdm
 
 from sk_deltauq._conformal import ConformityScores, score_rows
+from sk_deltauq._estimators.parameters import TARGET_CONSTRAINT
 from sk_deltauq._estimators.regressor import BaseRegressor
 from sk_deltauq._host import Stream, draw_seed, numpy_rng, one_thread
 from sk_deltauq._predictor import Predictor
@@ -71,6 +72,8 @@ class PBPRegressor(BaseRegressor):
     validation_fraction : float, default=0.1
         Largest fraction of the rows that is held out, in (0, 0.5]. Rows are split into equal
         folds, so the fraction is rounded down to 1/k: 0.3 becomes 1/4.
+    target_transform : str, transformer or None, default=None
+        Strictly monotone transformation of the targets before standardisation.
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     random_state : int, RandomState instance or None, default=None
@@ -93,7 +96,11 @@ class PBPRegressor(BaseRegressor):
     best_validation_score_ : float or None
         Best held-out score. None without early stopping.
     noise_std_ : float
-        Standard deviation of the noise, in the units of `y`.
+        Standard deviation of the noise, in the units of `y` or, with `target_transform`, of the
+        transformed target.
+    target_transform_ : object or None
+        Fitted transformation of the targets, with `transform` and `inverse_transform` of arrays of
+        shape (n_samples, n_outputs); None if the targets are not transformed.
     n_outputs_ : int
         Number of outputs: one.
     n_features_in_ : int
@@ -141,6 +148,7 @@ class PBPRegressor(BaseRegressor):
     n_iter_no_change: int = 5
     early_stopping: bool | str = "auto"
     validation_fraction: float = 0.1
+    target_transform: Any = None
     warm_start: bool = False
     random_state: Any = None
     verbose: bool | int = False
@@ -157,6 +165,7 @@ class PBPRegressor(BaseRegressor):
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "early_stopping": ["boolean", StrOptions({"auto"})],
         "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
+        **TARGET_CONSTRAINT,
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],

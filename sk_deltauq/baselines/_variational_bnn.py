@@ -47,6 +47,8 @@ class VariationalBNNRegressor(NetworkRegressor):
         Noise variance: one per row, one per output, or none.
     calibrate : bool, default=True
         Whether to match the predictive distribution to the errors on held-out rows.
+    target_transform : str, transformer or None, default=None
+        Strictly monotone transformation of the targets before standardisation.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     batch_size : int or "auto", default="auto"
@@ -102,6 +104,9 @@ class VariationalBNNRegressor(NetworkRegressor):
     outlier_scale_ : float or ndarray of shape (n_outputs,)
         Noise scale of one component in 20, relative to the others: larger than 1 if `calibrate`
         finds more large errors than a normal distribution has.
+    target_transform_ : object or None
+        Fitted transformation of the targets, with `transform` and `inverse_transform` of arrays of
+        shape (n_samples, n_outputs); None if the targets are not transformed.
     n_outputs_ : int
         Number of outputs.
     net_ : skorch.NeuralNet
@@ -163,6 +168,7 @@ class VariationalBNNRegressor(NetworkRegressor):
     n_members: int = 1
     noise: str | None = "heteroscedastic"
     calibrate: bool = True
+    target_transform: Any = None
     embedding: str | None = "auto"
     batch_size: int | str = "auto"
     learning_rate: str = "invscaling"

@@ -7,5 +7,6 @@ computed in chunks of rows, which takes about 20 MB in addition to the arguments
 
 from sk_deltauq.distributions._categorical_mixture import CategoricalMixture
 from sk_deltauq.distributions._normal_mixture import NormalMixture
+from sk_deltauq.distributions._transformed import TransformedMixture
 
-__all__ = ["CategoricalMixture", "NormalMixture"]
+__all__ = ["CategoricalMixture", "NormalMixture", "TransformedMixture"]

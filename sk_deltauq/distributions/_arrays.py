@@ -41,6 +41,19 @@ def as_real(name, values):
         raise ValueError(f"{name} must be real numbers: {error}.") from error
 
 
+def check_values(y, shape):
+    """Convert values to evaluate to float64; only a scalar is broadcast to `shape`."""
+    array = as_real("y", y)
+    if array.ndim and array.shape != shape:
+        raise ValueError(
+            f"y must have the shape of the distribution, {shape}, got {array.shape}. "
+            "Reshape y, since broadcasting would compare each value with every row."
+        )
+    if np.isnan(array).any():
+        raise ValueError("y must not contain NaN. Drop or impute these rows.")
+    return np.broadcast_to(array, shape)
+
+
 def component_std(values, ddof=0):
     """Standard deviation over the components."""
     # Subtracting the first component makes the result exactly 0 if all components are equal.

@@ -9,6 +9,7 @@ from sk_deltauq.distributions import _normal as maths
 from sk_deltauq.distributions._arrays import (
     as_real,
     check_components,
+    check_values,
     component_std,
     compute_by_rows,
     freeze_array,
@@ -251,16 +252,7 @@ class NormalMixture:
         return np.moveaxis(draws, 1, -1)
 
     def _check_y(self, y):
-        array = as_real("y", y)
-        shape = self.means.shape[1:]
-        if array.ndim and array.shape != shape:
-            raise ValueError(
-                f"y must have the shape of the distribution, {shape}, got {array.shape}. "
-                "Reshape y, since broadcasting would compare each value with every row."
-            )
-        if np.isnan(array).any():
-            raise ValueError("y must not contain NaN. Drop or impute these rows.")
-        return np.broadcast_to(array, shape)
+        return check_values(y, self.means.shape[1:])
 
     def _by_rows(self, compute, *arrays, width=1):
         """Call ``compute(means, stds, *arrays)`` by rows; `width` is the memory per component."""

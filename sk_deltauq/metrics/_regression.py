@@ -55,7 +55,7 @@ def nll(y_true, dist, *, labels=None, sample_weight=None):
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Observed values, or class labels.
-    dist : NormalMixture or CategoricalMixture
+    dist : NormalMixture, TransformedMixture or CategoricalMixture
         Predictions, ``predict_dist(X)``.
     labels : array-like of shape (n_classes,), default=None
         For classes, the label of each column of `dist`, ``estimator.classes_``. None uses the
@@ -83,7 +83,7 @@ def crps(y_true, dist, *, sample_weight=None):
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Observed values.
-    dist : NormalMixture
+    dist : NormalMixture or TransformedMixture
         Predictions, ``predict_dist(X)``.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
@@ -199,7 +199,7 @@ def quantile_calibration_error(y_true, dist, *, quantiles=None, sample_weight=No
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Observed values.
-    dist : NormalMixture
+    dist : NormalMixture or TransformedMixture
         Predictions, ``predict_dist(X)``.
     quantiles : array-like of shape (n_quantiles,), default=None
         Levels strictly between 0 and 1. None uses 0.05, 0.10, ..., 0.95.
