@@ -23,7 +23,7 @@ from sk_deltauq._validation import FAR, Scaler, scale_to_tensor
 # number of calls does not count; on a GPU enough to keep it busy.
 _CHUNK_FLOATS = {"cpu": 2**20, "cuda": 2**26}
 
-# One component in so many has the wider noise of `outlier_scale`.
+# One component in 20 has the wider noise of `outlier_scale`.
 OUTLIER_PERIOD = 20
 
 
