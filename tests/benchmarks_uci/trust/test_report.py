@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks_uci.trust import report, results
+from benchmarks_uci.trust import report
 from benchmarks_uci.trust.names import COMPARISON, OURS, SMALL
 
 
@@ -89,12 +89,9 @@ def test_a_report_without_small_data_sets_leaves_their_tables_out():
 
 
 def test_the_committed_results_show_the_failures_of_the_first_version():
-    """The figures of the first table on untrustworthy intervals, within the spread of the seeds."""
-    committed = report.read_first()["first version"]
-    found = find_row(
-        report.write_situations({"first": committed}), "each of these rows four times"
-    )
+    """Copies of rows had a coverage of 0.06 when this was first measured, on other seeds."""
+    text = report.write_situations(report.read_first())
+    found = find_row(text, "each of these rows four times")
     assert float(found[3].split()[0]) == pytest.approx(0.06, abs=0.03)
     assert found[-1] == "no"
-    assert results.FIRST.exists()
     assert "first version" in report.read_committed()
