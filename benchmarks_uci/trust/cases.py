@@ -73,9 +73,14 @@ def _list_copies():
 
 
 def _list_classifiers():
-    yield Case("coin-flips", draws.draw_coin_flips, CLASSIFIER)
-    yield Case("classes", draws.draw_classes, CLASSIFIER)
+    yield Case("coin-flips", partial(draws.draw_coin_flips, n=18, d=10), CLASSIFIER)
+    yield Case("classes", partial(draws.draw_classes, n=100, d=5), CLASSIFIER)
     yield Case("repeated-classes", draws.draw_repeated_classes, CLASSIFIER)
+    for name, generate in (("flips", draws.draw_coin_flips), ("classes", draws.draw_classes)):
+        for d in (1, 10):
+            for n in (4, 6, 10, 20, 40):
+                draw, cell = partial(generate, n=n, d=d), f"{name}-{d}-{n}"
+                yield Case("small-classes", draw, CLASSIFIER, cell=cell, seeds=SEEDS[:5])
 
 
 def _list_targets():

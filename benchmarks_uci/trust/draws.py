@@ -125,27 +125,29 @@ def draw_own_validation_rows(seed: int) -> Problem:
     return replace(grouped, X=grouped.X[training], y=grouped.y[training], fit=validation)
 
 
-def draw_coin_flips(seed: int) -> Problem:
-    """18 coin flips and 10 features that say nothing about them."""
+def draw_coin_flips(seed: int, n: int, d: int) -> Problem:
+    """Coin flips, as many of each side, and features that say nothing about them."""
     rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(18, 10)), rng.permutation(np.arange(18) % 2)
-    return Problem(X, y, rng.normal(size=(N_TEST, 10)), rng.integers(2, size=N_TEST))
+    X, y = rng.normal(size=(n, d)), rng.permutation(np.arange(n) % 2)
+    return Problem(X, y, rng.normal(size=(N_TEST, d)), rng.integers(2, size=N_TEST))
 
 
-def draw_classes(seed: int) -> Problem:
-    """100 rows of two classes whose log odds are the first of five features."""
+def draw_classes(seed: int, n: int, d: int) -> Problem:
+    """Two classes whose log odds are the first feature; both appear at least once."""
     rng = np.random.default_rng(seed)
 
     def draw(size):
-        X = rng.normal(size=(size, 5))
+        X = rng.normal(size=(size, d))
         return X, (rng.random(size) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
 
-    return Problem(*draw(100), *draw(2000))
+    X, y = draw(n)
+    y[X[:, 0].argmin()], y[X[:, 0].argmax()] = 0, 1
+    return Problem(X, y, *draw(2000))
 
 
 def draw_repeated_classes(seed: int) -> Problem:
-    """Every row of `draw_classes` four times."""
-    once = draw_classes(seed)
+    """Every row of 100 rows of two classes four times."""
+    once = draw_classes(seed, n=100, d=5)
     return replace(once, X=np.repeat(once.X, 4, axis=0), y=np.repeat(once.y, 4))
 
 

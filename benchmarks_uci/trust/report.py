@@ -144,8 +144,9 @@ def _judge(records: Records, row: Row) -> str:
         if not others:
             return ""
         reference = _column(others, row.figure)
-    share_warned = fmean(_column(part, "warned"))
-    met = row.goal.is_met(fmean(_column(part, row.figure)), fmean(reference), share_warned)
+    share_warned, values = fmean(_column(part, "warned")), _column(part, row.figure)
+    judged = values if row.goal.of_worst else [fmean(values)]
+    met = all(row.goal.is_met(value, fmean(reference), share_warned) for value in judged)
     return "yes" if met else "no"
 
 

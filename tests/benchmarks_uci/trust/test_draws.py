@@ -106,7 +106,8 @@ def test_odd_targets():
     assert (outlier.y > 1e4).sum() == 1
     assert outlier.y_test.max() < 20
     assert 0.8 < (counts.y == 0).mean() < 0.95
-    flips = draws.draw_coin_flips(SEED)
+    flips = draws.draw_coin_flips(SEED, n=18, d=10)
     assert np.bincount(flips.y).tolist() == [9, 9]
+    assert all(set(draws.draw_classes(seed, n=4, d=1).y) == {0, 1} for seed in range(20))
     curve = draws.draw_six_points(SEED)
     assert (len(curve.X), len(curve.X_test)) == (6, 200)

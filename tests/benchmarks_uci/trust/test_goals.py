@@ -9,6 +9,7 @@ from benchmarks_uci.trust.goals import Goal
         (Goal(0.85, 0.95), "0.85 to 0.95"),
         (Goal(low=0.8), "at least 0.8"),
         (Goal(high=1.5, or_warning=True), "at most 1.5, or a warning"),
+        (Goal(high=0.3, of_worst=True), "at most 0.3, each"),
         (Goal(-0.05, 0.05, "weighted", "as with weights"), "as with weights ± 0.05"),
         (Goal(high=0.1, relative_to="x", label="once"), "at most once +0.1"),
         (Goal(low=-0.02, relative_to="x", label="plain"), "at least plain -0.02"),

@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks_uci.trust import report
-from benchmarks_uci.trust.names import COMPARISON, OURS, SMALL
+from benchmarks_uci.trust.names import CLASSIFIER, COMPARISON, OURS, SMALL
 
 
 def record(situation, seed=0, method=OURS, available=1, warned=0, cell="", n=5, **scores):
@@ -49,6 +49,15 @@ def test_a_goal_can_refer_to_another_row():
     assert find_row(text, "each of these rows four times")[-1] == "yes"
     text = report.write_situations({"now": records[1:]})
     assert find_row(text, "each of these rows four times")[-1] == ""
+
+
+def test_a_goal_can_concern_each_fit():
+    records = [
+        record("small-classes", seed, method=CLASSIFIER, excess_log_loss=excess)
+        for seed, excess in enumerate([0.0, 0.5])
+    ]
+    row = find_row(report.write_situations({"now": records}), "4 to 40 rows of two classes")
+    assert row[-2:] == ["0.25 (0.00 to 0.50)", "no"]
 
 
 def test_warnings_are_counted_and_can_meet_a_goal():

@@ -121,5 +121,6 @@ def test_classifiers_are_only_scored_by_log_loss():
     assert {case.situation for case in CASES if case.method == CLASSIFIER} == {
         "coin-flips",
         "classes",
+        "small-classes",
         "repeated-classes",
     }
