@@ -13,6 +13,7 @@ COMMANDS = {
     "report": "benchmarks_uci.commands.report:report",
     "run": "benchmarks_uci.commands.run:run",
     "speed": "benchmarks_uci.commands.speed:speed",
+    "trust": "benchmarks_uci.commands.trust:trust",
 }
 
 

@@ -13,6 +13,7 @@ from benchmarks_uci.datasets import EMBEDDED, SETS
 from benchmarks_uci.regression.methods import ABLATIONS, LARGE, METHODS, PRESETS
 from benchmarks_uci.regression.protocols import PROTOCOLS
 from benchmarks_uci.speed.results import HEADERS, Result
+from benchmarks_uci.trust import report as trust
 
 RESULTS = Path(__file__).parents[1] / "benchmarks_uci" / "results"
 
@@ -106,5 +107,8 @@ TABLES = {
     "methods": list_methods,
     "ablations": list_ablations,
     **{f"preset {name}": lambda name=name: list_settings(name) for name in PRESETS},
+    "trust situations": lambda: trust.write_situations(trust.read_committed()),
+    "trust small": lambda: trust.write_small(trust.read_committed()),
+    "trust sizes": lambda: trust.write_sizes(trust.read_committed()),
     **{f"speed {name}": lambda name=name: list_speed(name) for name in ("cpu", "gpu")},
 }

@@ -1,0 +1,4 @@
+"""Names that results and report share. Importing them loads neither torch nor the package."""
+
+OURS, CLASSIFIER, COMPARISON = "deltauq", "deltauq-classifier", "bayesian-ridge"
+SMALL = "small"
