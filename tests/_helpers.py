@@ -10,10 +10,11 @@ from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
 from sk_deltauq._host import Stream, one_thread, torch_generators
 from sk_deltauq._networks.heads import CategoricalHead, GaussianHead
 from sk_deltauq._networks.mlp import NetworkSpec
+from sk_deltauq._training.folds import plan_hold_out
 from sk_deltauq._training.held_out import make_monitor
 from sk_deltauq._training.method import DrawContext
 from sk_deltauq._training.net import make_net
-from sk_deltauq._training.rows import assign_rows
+from sk_deltauq._training.rows import TrainingRows, assign_rows
 from sk_deltauq._training.settings import TrainingSettings
 from sk_deltauq._validation import FitData
 
@@ -112,6 +113,7 @@ def make_settings(**changes):
         "n_iter_no_change": 10,
         "early_stopping": False,
         "validation_fraction": 0.2,
+        "ends_on_all_rows": False,
         "partial": False,
         "device": "cpu",
         "net_params": {},
@@ -119,6 +121,33 @@ def make_settings(**changes):
         "name": "test",
     }
     return TrainingSettings(**{**settings, **changes})
+
+
+def make_training_rows(*, weights, train, held_out=None, **parts):
+    """Rows of a stack whose folds need no padding; without `held_out` nothing is held out."""
+    if held_out is None:
+        held_out = torch.empty((len(train), 0), dtype=torch.int64)
+    return TrainingRows(
+        weights=weights,
+        train=train,
+        held_out=held_out,
+        held_out_weights=weights[held_out],
+        n_units=len(held_out.unique()),
+        **parts,
+    )
+
+
+def assign_as_planned(data, settings, members, rng, generators):
+    """The rows of a fit with these settings, in which each member is one network."""
+    hold_out = plan_hold_out(
+        settings.early_stopping,
+        data,
+        settings.n_members,
+        settings.validation_fraction,
+        partial=settings.partial,
+    )
+    hold_out = replace(hold_out, n_networks=settings.n_members)
+    return assign_rows(data, settings, hold_out, members, rng, generators)
 
 
 def member_weights(net, member):
@@ -160,7 +189,7 @@ def assert_stacked_is_alone(
             head = CategoricalHead(2)
         spec = make_spec(2, head.n_network_outputs, members, embedding=embedding, sizes=sizes)
         network = method.network(spec)
-        of_all = assign_rows(
+        of_all = assign_as_planned(
             data,
             settings,
             [0, 1, 2],
@@ -171,6 +200,7 @@ def assert_stacked_is_alone(
             of_all,
             train=of_all.train[members],
             held_out=of_all.held_out[members],
+            held_out_weights=of_all.held_out_weights[members],
             generators=[of_all.generators[member] for member in members],
         )
         n_train, n_held_out = rows.train.shape[1], rows.held_out.shape[1]

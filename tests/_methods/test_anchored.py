@@ -7,8 +7,8 @@ from torch import nn
 from sk_deltauq._methods.anchored import Anchored
 from sk_deltauq._networks import mlp as mlp_module
 from sk_deltauq._networks.mlp import ACTIVATIONS
-from sk_deltauq._training.rows import Batches, TrainingRows
-from tests._helpers import make_spec
+from sk_deltauq._training.rows import Batches
+from tests._helpers import make_spec, make_training_rows
 
 M, D, P, N, K = 2, 3, 4, 5, 6  # members, features, outputs, samples, anchors
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
@@ -127,7 +127,7 @@ def test_a_member_starts_the_same_alone_and_in_a_stack(module):
 
 def training_rows():
     number = torch.arange(23.0)
-    return TrainingRows(
+    return make_training_rows(
         x=number[:, None],
         y=-number[:, None],
         weights=torch.ones(23),

@@ -9,8 +9,8 @@ import torch
 from sk_deltauq._host import Stream, torch_generators
 from sk_deltauq._methods.dropout import Dropout, draw_masks
 from sk_deltauq._training import rows as rows_module
-from sk_deltauq._training.rows import Batches, TrainingRows
-from tests._helpers import assert_stacked_is_alone, make_spec
+from sk_deltauq._training.rows import Batches
+from tests._helpers import assert_stacked_is_alone, make_spec, make_training_rows
 
 
 def network(members=(0,), n_features=3, **changes):
@@ -94,12 +94,11 @@ def test_components_are_a_loop_over_masks():
 
 def training_rows(n=23):
     number = torch.arange(float(n))
-    return TrainingRows(
+    return make_training_rows(
         x=number[:, None],
         y=-number[:, None],
         weights=torch.ones(n),
         train=torch.arange(n).expand(3, -1),
-        held_out=torch.empty((3, 0), dtype=torch.int64),
         generators=[torch.Generator().manual_seed(member) for member in range(3)],
     )
 

@@ -15,8 +15,7 @@ from sk_deltauq._methods.variational import (
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._networks.mlp import StackedLinear
 from sk_deltauq._training import rows as rows_module
-from sk_deltauq._training.rows import TrainingRows
-from tests._helpers import assert_stacked_is_alone, make_spec
+from tests._helpers import assert_stacked_is_alone, make_spec, make_training_rows
 
 M, D, H, N = 3, 4, 5, 7  # members, features, hidden units, samples
 
@@ -168,12 +167,11 @@ def test_noise_is_standard_normal_and_differs_between_members():
 
 def training_rows(members, n=23):
     number = torch.arange(n, dtype=torch.float32)
-    return TrainingRows(
+    return make_training_rows(
         x=number[:, None],
         y=-number[:, None],
         weights=torch.ones(n),
         train=torch.arange(n).expand(len(members), -1),
-        held_out=torch.empty((len(members), 0), dtype=torch.int64),
         generators=generators(members),
     )
 

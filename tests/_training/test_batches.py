@@ -8,16 +8,15 @@ import pytest
 import torch
 
 from sk_deltauq._training import rows as module
+from sk_deltauq._training.folds import HoldOutPlan, assign_folds
 from sk_deltauq._training.rows import (
     Batches,
     ExtraInputs,
-    TrainingRows,
-    assign_folds,
     assign_rows,
     resolve_batch_size,
 )
 from sk_deltauq._validation import FitData
-from tests._helpers import make_settings
+from tests._helpers import assign_as_planned, make_settings, make_training_rows
 
 # Two members that train on different rows of 12
 TRAIN = [[0, 1, 2, 3, 5, 7, 9], [11, 10, 8, 6, 4, 2, 0]]
@@ -30,12 +29,11 @@ def generators(n_members=2):
 def make_rows(weights=None, train=TRAIN):
     """Row i has the features i and i + 0.5, and the target -i."""
     number = torch.arange(12, dtype=torch.float32)
-    return TrainingRows(
+    return make_training_rows(
         x=torch.stack([number, number + 0.5], dim=1),
         y=-number[:, None],
         weights=torch.ones(12) if weights is None else torch.tensor(weights),
         train=torch.tensor(train),
-        held_out=torch.empty((len(train), 0), dtype=torch.int64),
         generators=generators(len(train)),
     )
 
@@ -72,8 +70,12 @@ def test_with_equal_weights_each_row_is_a_partner_once(weight):
 def test_one_row_is_its_own_partner():
     rows = make_rows(train=[[3], [4]])
     assert rows.draw_partners()([(0, 1)])[:, 0].tolist() == [[3], [4]]
-    alone = TrainingRows(
-        torch.ones(1, 2), torch.ones(1, 1), torch.ones(1), torch.tensor([[0]]), None, generators(1)
+    alone = make_training_rows(
+        x=torch.ones(1, 2),
+        y=torch.ones(1, 1),
+        weights=torch.ones(1),
+        train=torch.tensor([[0]]),
+        generators=generators(1),
     )
     assert alone.draw_partners()([(0, 1)]).tolist() == [[[1], [1]]]
 
@@ -91,12 +93,11 @@ def test_weighted_partners_invert_the_cumulative_weights_of_the_member():
 
 def test_weighted_rows_are_drawn_in_proportion_to_their_weights():
     weights = np.linspace(0.1, 1.9, 5)
-    rows = TrainingRows(
+    rows = make_training_rows(
         x=torch.zeros(5, 1),
         y=torch.zeros(5, 1),
         weights=torch.tensor(weights),
         train=torch.arange(5).repeat(1, 2000),
-        held_out=torch.empty(1, 0),
         generators=generators(1),
     )
     (places,) = rows.draw_weighted_places()
@@ -224,32 +225,34 @@ def make_data(n=40, n_classes=None, weights=None):
 def test_rows_get_weights_of_mean_one_and_members_their_folds():
     weights = torch.linspace(1, 5, 40)
     data, own = make_data(weights=weights), generators(4)
-    settings = make_settings(early_stopping=True, n_members=3, validation_fraction=0.25)
-    rows = assign_rows(data, settings, [0, 0, 2, 1], np.random.default_rng(8), own)
+    plan, members = HoldOutPlan(n_folds=4, n_networks=3), [0, 0, 2, 1]
+    rows = assign_rows(data, make_settings(), plan, members, np.random.default_rng(8), own)
     train, held_out = assign_folds(np.random.default_rng(8), 40, 4, 3)
-    assert rows.train.tolist() == train[[0, 0, 2, 1]].tolist()
-    assert rows.held_out.tolist() == held_out[[0, 0, 2, 1]].tolist()
+    assert rows.train.tolist() == train[members].tolist()
+    assert rows.held_out.tolist() == held_out[members].tolist()
     assert torch.equal(rows.x, data.x)
     assert torch.equal(rows.y, data.y)
     torch.testing.assert_close(rows.weights, weights / 3)
+    torch.testing.assert_close(rows.held_out_weights, (weights / 3)[held_out[members]])
+    assert rows.n_units == 30, "three folds of ten rows"
     assert rows.generators is own
 
 
 def test_the_number_of_classes_leaves_fewer_rows_to_hold_out():
-    """18 rows besides one of each class are too few for four folds of five."""
+    """Without one row of each class, 18 rows are left for five folds."""
     settings = make_settings(early_stopping="auto", n_members=1)
     sizes = []
     for n_classes in (None, 2):
         data = make_data(20, n_classes)
-        rows = assign_rows(data, settings, [0], np.random.default_rng(8), generators(1))
+        rows = assign_as_planned(data, settings, [0], np.random.default_rng(8), generators(1))
         sizes.append(rows.held_out.shape)
-    assert sizes == [(1, 5), (1, 0)]
+    assert sizes == [(1, 4), (1, 3)]
 
 
 def test_folds_of_a_classifier_are_stratified():
     settings = make_settings(early_stopping=True, n_members=2, validation_fraction=0.25)
     data = make_data(44, 4)
-    rows = assign_rows(data, settings, [0, 1], np.random.default_rng(8), generators())
+    rows = assign_as_planned(data, settings, [0, 1], np.random.default_rng(8), generators())
     counts = [np.bincount(data.labels[fold], minlength=4) for fold in rows.held_out.numpy()]
     np.testing.assert_allclose(counts, [[2.5] * 4] * 2, atol=0.5)
 
@@ -257,7 +260,8 @@ def test_folds_of_a_classifier_are_stratified():
 @pytest.mark.parametrize("changes", [{"early_stopping": False}, {"partial": True}])
 def test_without_folds_every_member_trains_on_every_row(changes):
     settings = make_settings(**{"early_stopping": "auto", "n_members": 2, **changes})
-    rows = assign_rows(make_data(), settings, [1, 0, 0], np.random.default_rng(8), generators(3))
+    rng, members = np.random.default_rng(8), [1, 0, 0]
+    rows = assign_as_planned(make_data(), settings, members, rng, generators(3))
     assert rows.train.tolist() == [list(range(40))] * 3
     assert rows.held_out.shape == (3, 0)
     assert rows.held_out.dtype == torch.int64
@@ -266,7 +270,9 @@ def test_without_folds_every_member_trains_on_every_row(changes):
 def test_rows_and_their_numbers_are_on_the_device_of_training():
     """The device "meta" has no values, so nothing can be left on the CPU by mistake."""
     settings = make_settings(early_stopping=True, n_members=2, device="meta")
-    rows = assign_rows(make_data(), settings, [0, 1], np.random.default_rng(8), generators())
+    rng = np.random.default_rng(8)
+    rows = assign_as_planned(make_data(), settings, [0, 1], rng, generators())
     places = rows.draw_permutations()
     tensors = [rows.x, rows.y, rows.weights, rows.train, rows.held_out, *places]
+    tensors.append(rows.held_out_weights)
     assert {tensor.device.type for tensor in tensors} == {"meta"}

@@ -12,7 +12,7 @@ from sk_deltauq._training.held_out import (
     make_monitor,
 )
 from sk_deltauq._training.rows import TrainingRows
-from tests._helpers import make_settings
+from tests._helpers import make_settings, make_training_rows
 
 
 class History(dict):
@@ -59,7 +59,7 @@ class ScriptedNet:
 
 
 def rows_of(n_members, weights=None, n=8):
-    return TrainingRows(
+    return make_training_rows(
         x=torch.zeros(n, 1),
         y=torch.zeros(n, 1),
         weights=torch.ones(n) if weights is None else weights,
@@ -188,7 +188,7 @@ class TableNet:
 def different_rows(n_members, n_targets=1):
     rng = np.random.default_rng(1)
     n, size = 30, 6
-    return TrainingRows(
+    return make_training_rows(
         x=torch.from_numpy(rng.normal(size=(n, 2))).float(),
         y=torch.from_numpy(rng.normal(size=(n, n_targets))).float(),
         weights=torch.from_numpy(rng.uniform(0.2, 2, size=n)).float(),
@@ -213,7 +213,7 @@ def different_rows(n_members, n_targets=1):
 def test_the_score_averages_over_as_many_components_as_it_can_afford(
     n_train, n_held_out, expected
 ):
-    rows = TrainingRows(
+    rows = make_training_rows(
         x=torch.zeros(1, 2),
         y=torch.zeros(1, 1),
         weights=torch.ones(1),
@@ -374,9 +374,8 @@ def test_the_monitor_takes_patience_and_tol_from_the_settings(hold_out):
     settings = make_settings(n_iter_no_change=3, tol=0.2)
     rows = rows_of(2)
     if not hold_out:
-        rows = TrainingRows(
-            rows.x, rows.y, rows.weights, rows.train, torch.empty((2, 0), dtype=torch.int64), []
-        )
+        parts = {"x": rows.x, "y": rows.y, "weights": rows.weights, "train": rows.train}
+        rows = make_training_rows(**parts, generators=[])
     found, monitor = make_monitor(rows, settings)
     assert (found is not None) == hold_out
     net = ScriptedNet([[0.0] * 2, [1.0] * 2, [1.1] * 2, [1.2] * 2, [1.19] * 2, [2.0] * 2])

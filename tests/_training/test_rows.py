@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._training.rows import Batches, ExtraInputs, TrainingRows
+from sk_deltauq._training.rows import Batches, ExtraInputs
+from tests._helpers import make_training_rows
 
 
 def training_rows(n=23, n_members=2, weights=None, train=None, seed=0):
     """Rows with their number as features: row i is [i, i + 0.5], its target -i."""
     number = torch.arange(n, dtype=torch.float32)
     train = np.tile(np.arange(n), (n_members, 1)) if train is None else train
-    return TrainingRows(
+    return make_training_rows(
         x=torch.stack([number, number + 0.5], dim=1),
         y=-number[:, None],
         weights=torch.ones(n) if weights is None else torch.as_tensor(weights).float(),
         train=torch.as_tensor(train),
-        held_out=torch.empty((n_members, 0), dtype=torch.int64),
         generators=[torch.Generator().manual_seed(seed + m) for m in range(n_members)],
     )
 

@@ -19,8 +19,7 @@ from sk_deltauq._training.net import (
     inverse_scaling,
     make_net,
 )
-from sk_deltauq._training.rows import TrainingRows
-from tests._helpers import make_settings, make_spec, member_weights
+from tests._helpers import make_settings, make_spec, make_training_rows, member_weights
 
 SIZES = [16, 12]
 
@@ -37,9 +36,8 @@ def make_parts(n_members=2, embedding="periodic"):
 
 
 def make_rows(n_members=2):
-    empty = torch.empty((n_members, 0), dtype=torch.int64)
-    x = torch.zeros(28, 2)
-    return TrainingRows(x, x[:, :1], x[:, 0], torch.zeros(n_members, 28), empty, [])
+    x, train = torch.zeros(28, 2), torch.zeros(n_members, 28)
+    return make_training_rows(x=x, y=x[:, :1], weights=x[:, 0], train=train, generators=[])
 
 
 def make_batches(n_members=2):
@@ -345,11 +343,7 @@ def test_kept_members_go_on_as_if_they_had_been_trained_alone(kept, optimizer):
         return  # its step size depends on all members
     batches = make_batches(6)
     fewer = [((x[kept],), (y[kept], w[kept])) for (x,), (y, w) in batches]
-    empty = torch.empty((len(members), 0), dtype=torch.int64)
-    rows = TrainingRows(
-        torch.zeros(28, 2), torch.zeros(28, 1), torch.ones(28), torch.zeros(1, 28), empty, []
-    )
-    net.train(rows, batches=fewer, step=step, n_epochs=2)
+    net.train(make_rows(len(members)), batches=fewer, step=step, n_epochs=2)
     train(twin, 2, n_members=6)
     for place, member in enumerate(members):
         assert_close(member_weights(net, place), member_weights(twin, member))
