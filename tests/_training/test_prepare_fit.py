@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial as bind
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._networks.mlp import MLP, NetworkSpec
 from sk_deltauq._training import fit as module
 from sk_deltauq._training.fit import layer_sizes, prepare_fit, run_fit
+from sk_deltauq._training.folds import assign_folds
 from sk_deltauq._training.method import Method
-from sk_deltauq._training.rows import Batches, assign_folds
+from sk_deltauq._training.rows import Batches
 from sk_deltauq._validation import FitData, FitPlan, Scaler
 from tests._helpers import member_weights
 
@@ -52,7 +54,8 @@ def _one_thread():
         yield
 
 
-def make_data(n=40):
+def make_data(n=80):
+    """Three networks hold out 60 of 80 rows, so three members are three networks."""
     rng = np.random.default_rng(2)
     x = torch.from_numpy(rng.normal(size=(n, 2))).float()
     weights = torch.from_numpy(rng.uniform(0.5, 1.5, size=n)).float()
@@ -70,11 +73,10 @@ def prepare(
 ):
     params = {**PARAMS, **changes}
     method = method or Ensemble()
-    n_networks = params["n_members"] * max(len(method.variants), 1)
-    head = GaussianHead(1, noise="homoscedastic", nll_beta=nll_beta, n_members=n_networks)
+    make_head = bind(GaussianHead, 1, "homoscedastic", nll_beta)
     plan = plan or FitPlan(resume=False)
     data = data or make_data()
-    return prepare_fit(params, "TheName", method, head, features, data, plan, previous)
+    return prepare_fit(params, "TheName", method, make_head, features, data, plan, previous)
 
 
 def calibrate(net, hold_out):
@@ -115,9 +117,8 @@ def test_partial_fit_trains_one_epoch_without_average():
 
 def test_an_estimator_without_penalty_has_none():
     params = {name: value for name, value in PARAMS.items() if name != "alpha"}
-    head = GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=3)
-    plan = FitPlan(resume=False)
-    fit = prepare_fit(params, "TheName", Ensemble(), head, None, make_data(), plan, None)
+    make_head, plan = bind(GaussianHead, 1, "homoscedastic", 0.5), FitPlan(resume=False)
+    fit = prepare_fit(params, "TheName", Ensemble(), make_head, None, make_data(), plan, None)
     assert fit.settings.alpha == 0.0
     assert "alpha" not in fit.start.fixed
 
@@ -125,7 +126,7 @@ def test_an_estimator_without_penalty_has_none():
 def test_all_random_numbers_come_from_the_streams_of_the_seed():
     fit = prepare()
     assert fit.start.seed == SEED
-    _, held_out = assign_folds(numpy_rng(SEED, Stream.FOLDS), 40, 4, 3)
+    _, held_out = assign_folds(numpy_rng(SEED, Stream.FOLDS), 80, 4, 3)
     np.testing.assert_array_equal(fit.rows.held_out, held_out)
     expected = torch_generators(SEED, Stream.BATCHES, [0, 1, 2], 0)
     seeds = [generator.initial_seed() for generator in fit.rows.generators]
@@ -145,6 +146,35 @@ def test_all_random_numbers_come_from_the_streams_of_the_seed():
     assert type(core.embedding) is type(expected.embedding)
 
 
+@pytest.mark.parametrize(("noise", "ends"), [("homoscedastic", False), (None, True)])
+def test_only_without_a_noise_model_training_ends_on_all_rows(noise, ends):
+    assert prepare(noise=noise).settings.ends_on_all_rows is ends
+    params = {name: value for name, value in PARAMS.items() if name != "noise"}  # a classifier
+    make_head, plan = bind(GaussianHead, 1, "homoscedastic", 0.5), FitPlan(resume=False)
+    fit = prepare_fit(params, "TheName", Ensemble(), make_head, None, make_data(), plan, None)
+    assert fit.settings.ends_on_all_rows is False
+
+
+def test_with_few_rows_there_are_more_networks_than_members():
+    """Four folds of ten of 40 rows: with all four networks, all rows are held out."""
+    fit = prepare(data=make_data(40))
+    core, head = fit.start.net.module_.core, fit.start.net.criterion_
+    assert (core.n_members, fit.settings.n_members) == (4, 3)
+    assert [len(p) for p in head.parameters()] == [4]
+    assert sorted(fit.rows.held_out.flatten().tolist()) == list(range(40))
+    assert fit.rows.n_units == 40
+    seeds = [generator.initial_seed() for generator in fit.rows.generators]
+    expected = torch_generators(SEED, Stream.BATCHES, [0, 1, 2, 3], 0)
+    assert seeds == [generator.initial_seed() for generator in expected]
+
+
+def test_a_call_that_goes_on_has_as_many_networks_whatever_its_rows():
+    first = run(data=make_data(40))["_trained_"]
+    assert prepare(None, warm, first, data=make_data(200)).rows.held_out.shape == (4, 50)
+    first = run()["_trained_"]
+    assert prepare(None, warm, first, data=make_data(40)).rows.held_out.shape == (3, 10)
+
+
 def test_each_network_gets_the_features_of_its_member():
     """The embedding of every other member is switched off."""
     core = prepare(features="alternating").start.net.module_.core
@@ -154,7 +184,7 @@ def test_each_network_gets_the_features_of_its_member():
 def test_batches_have_the_size():
     assert prepare().start.net.batch_size == 8
     assert prepare().batches.batch_size == 8
-    assert prepare(batch_size=100).start.net.batch_size == 40
+    assert prepare(batch_size=100).start.net.batch_size == 80
     assert isinstance(prepare().batches, Batches)
 
 
@@ -184,7 +214,7 @@ def test_the_method_draws_with_the_context_of_the_call():
     context = prepare(Keep(), data=data).context
     assert context.data is data
     assert (context.seed, context.call) == (SEED, 0)
-    assert (context.n_train, context.n_held_out) == (30, 10)
+    assert (context.n_train, context.n_held_out) == (60, 20)
     assert context.settings.name == "TheName"
     assert context.previous is context.earlier is None
 
@@ -358,7 +388,7 @@ def test_training_has_the_schedule_the_average_and_the_epochs(monkeypatch):
     assert constant["decay"] is False
     assert scaled["averaged_epochs"] == 3
     assert scaled["n_epochs"] == 5
-    assert scaled["rows"].held_out.shape == (3, 10)
+    assert scaled["rows"].held_out.shape == (3, 20)
     # The best weights are back in the net when the calibration asks it.
     net, hold_out = found["asked_"]
     np.testing.assert_allclose(hold_out.score(net), found["best_validation_score_"], rtol=1e-5)
@@ -373,9 +403,10 @@ def test_a_fit_that_was_cut_short_warns(stop, what):
 
 @pytest.mark.parametrize("changes", [{"tol": 1e9, "max_iter": 50}, {"plan": partial}])
 def test_a_fit_that_stopped_and_partial_fit_do_not_warn(changes):
+    fit = prepare(early_stopping=False, **changes)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = run_fit(prepare(early_stopping=False, **changes), calibrate)
+        found = run_fit(fit, calibrate)
     assert found["n_iter_"] < 50
 
 
@@ -431,12 +462,13 @@ class Noisy(Method):
 
 
 def test_the_variant_with_the_best_scores_stays():
-    fit = prepare(Noisy(), n_members=2, max_iter=20)
+    data = make_data(120)
+    fit = prepare(Noisy(), data=data, n_members=2, max_iter=20)
     assert fit.start.net.module_.core.n_members == 6
     members = [fit.start.net.module_.core.member_tensors(m) for m in range(6)]
     for other in members[1:]:  # all start from the weights of the first one
         assert_equal(other, members[0])
-    first = prepare(n_members=1).start.net.module_.core.member_tensors(0)
+    first = prepare(n_members=1, data=data).start.net.module_.core.member_tensors(0)
     assert_equal(members[0], first)
     assert fit.rows.held_out[0].tolist() == fit.rows.held_out[2].tolist()
     assert fit.rows.held_out[0].tolist() != fit.rows.held_out[3].tolist()
@@ -452,7 +484,7 @@ def test_the_variant_with_the_best_scores_stays():
     assert found["_trained_"].kept["level_"] == 0.0
     assert found["validation_scores_"].shape == (found["n_iter_"], 2)
     # The kept networks equal a fit with this variant alone.
-    alone = run(Noisy(0.0), n_members=2, max_iter=20)
+    alone = run(Noisy(0.0), data=data, n_members=2, max_iter=20)
     kept_best, own_best = (f["best_validation_score_"] for f in (found, alone))
     np.testing.assert_allclose(kept_best, own_best, rtol=0.05, atol=0.02)
     net, hold_out = found["asked_"]
@@ -460,7 +492,8 @@ def test_the_variant_with_the_best_scores_stays():
 
 
 def test_two_variants_are_enough_to_choose():
-    found = run(Noisy(levels=(3.0, 0.0)), n_members=2, max_iter=20)
+    data = make_data(120)
+    found = run(Noisy(levels=(3.0, 0.0)), data=data, n_members=2, max_iter=20)
     assert found["level_"] == 0.0
     assert found["n_components_"] == 2
 
@@ -518,7 +551,9 @@ def test_without_code_of_the_user_the_global_generators_are_not_locked(monkeypat
 def test_the_predictor_holds_the_trained_parts():
     trained = run()["_trained_"]
     x_scaler, y_scaler = Scaler(), Scaler()
-    predictor = trained.predictor(x_scaler, y_scaler, np.array([2.0]))
+    predictor = trained.predictor(
+        x_scaler=x_scaler, y_scaler=y_scaler, std_factor=np.array([2.0])
+    )
     assert predictor.module.network is trained.net.module_
     assert predictor.module.head is trained.net.criterion_
     assert (predictor.n_components, predictor.width, predictor.device) == (3, 8, "cpu")
@@ -527,9 +562,9 @@ def test_the_predictor_holds_the_trained_parts():
     assert predictor.std_factor.tolist() == [2.0]
     assert predictor.inflation is None
     assert predictor.ddof == 0
-    plain = trained.predictor(x_scaler)
+    plain = trained.predictor(x_scaler=x_scaler)
     assert plain.y_scaler is None
     assert plain.std_factor.tolist() == [1.0]
     inflation = torch.nn.Identity()
     other = replace(trained, kept={"_inflation_": inflation})
-    assert other.predictor(x_scaler).inflation is inflation
+    assert other.predictor(x_scaler=x_scaler).inflation is inflation
