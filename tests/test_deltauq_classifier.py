@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.metrics import log_loss, roc_auc_score
 
 from sk_deltauq._host import Stream, numpy_rng
-from sk_deltauq._training.rows import assign_folds
+from sk_deltauq._training.folds import assign_folds
 from sk_deltauq._validation import scale_to_tensor
 from tests._helpers import LEARN, answers, assert_finite, assert_same_answers, classifier
 

@@ -125,7 +125,9 @@ def prepare_fit(
     generators = torch_generators(seed, Stream.BATCHES, members, call)
     rows = assign_rows(data, settings, hold_out, members, rng, generators)
     if not (plan.partial and plan.resume):
-        warn_about_hold_out(name, rows.n_units, data, partial=plan.partial)
+        warn_about_hold_out(
+            name, rows.n_units, data, settings.early_stopping, partial=plan.partial
+        )
     batch_size = resolve_batch_size(settings.batch_size, len(data.x))
     context = DrawContext(
         data=data,

@@ -79,24 +79,29 @@ def plan_hold_out(
     return HoldOutPlan(n_folds, count_networks(n_members, n_folds, n_units - n_classes))
 
 
-def warn_about_hold_out(name: str, n_units: int, data: FitData, *, partial: bool) -> None:
+def warn_about_hold_out(
+    name: str, n_units: int, data: FitData, early_stopping: bool | str, *, partial: bool
+) -> None:
     """Warn if no rows, or very few, check the uncertainty. `name` is the name of the estimator."""
     if n_units >= _FEW_HELD_OUT:
         return
     if n_units:
-        unit = "rows" if data.groups is None else "groups of rows"
+        one, several = "row", "rows"
+        if data.groups is not None:
+            one, several = "group of rows", "groups of rows"
         message = (
-            f"{name} can hold out only {n_units} {unit}, so its uncertainty is a rough guess. "
-            f"Add rows: from {_FEW_HELD_OUT} {unit} on intervals have been checked."
+            f"{name} can hold out only {n_units} {one if n_units == 1 else several}, so its "
+            f"uncertainty is a rough guess. Add rows: from {_FEW_HELD_OUT} {several} on intervals "
+            "have been checked."
         )
     else:
-        reason = "early_stopping=False"
+        reason = f"because there are too few, {len(data.x)}"
         if partial:
-            reason = "partial_fit"
-        elif len(data.x) < 2:
-            reason = "a single row"
+            reason = "in partial_fit"
+        elif not early_stopping:
+            reason = "with early_stopping=False"
         message = (
-            f"{name} holds out no rows with {reason}, so nothing corrects its uncertainty, which "
+            f"{name} holds out no rows {reason}, so nothing corrects its uncertainty, which "
             "is usually too small. Use fit with early_stopping='auto' and more rows, or check the "
             "coverage on rows of your own."
         )

@@ -183,7 +183,8 @@ class PBPRegressor(BaseRegressor):
         )
         parts = assign_hold_out(numpy_rng(seed, Stream.FOLDS), data, hold_out)
         if not (plan.partial and plan.resume):
-            warn_about_hold_out(type(self).__name__, parts.n_units, data, partial=plan.partial)
+            name, early_stopping = type(self).__name__, self.early_stopping
+            warn_about_hold_out(name, parts.n_units, data, early_stopping, partial=plan.partial)
         if not plan.resume:
             sizes = (data.x.shape[1], *hidden, 1)
             posterior = Posterior(sizes, numpy_rng(seed, Stream.WEIGHTS))

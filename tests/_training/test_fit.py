@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from sk_deltauq._host import Stream, numpy_rng
-from sk_deltauq._training.rows import assign_folds
+from sk_deltauq._training.folds import assign_folds
 from sk_deltauq.baselines import DeepEnsembleRegressor
 
 

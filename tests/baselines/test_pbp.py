@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 
 from sk_deltauq._host import Stream, numpy_rng
 from sk_deltauq._predictor import Predictor, compute_moments, spread_components
-from sk_deltauq._training.rows import assign_folds
+from sk_deltauq._training.folds import assign_folds
 from sk_deltauq.baselines import PBPRegressor, _pbp_training
 from sk_deltauq.baselines._pbp_filter import Filter, LinearLayer, Precision, Rectifier
 from sk_deltauq.baselines._pbp_moments import network_moments, rectified_moments
