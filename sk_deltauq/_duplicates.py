@@ -6,11 +6,10 @@ errors look smaller than the errors on new rows.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from sk_deltauq._warnings import warn_caller
 from sk_deltauq.exceptions import UncertaintyWarning
 
 # Rows with equal features are copies, unless more than 1 % of the distinct ones have several
@@ -70,11 +69,10 @@ def warn_about_near_copies(x: np.ndarray) -> None:
     nearest, far = distances[:, 1], distances[:, -1]
     share = float(np.mean((nearest > 0) & (nearest < _NEAR * far)))
     if share >= _SHARE_TO_WARN:
-        warnings.warn(
+        warn_caller(
             f"About {share:.0%} of the rows of X have a near copy among the other rows. If the "
             "hold-out separates copies, errors and intervals look better than they are. Pass "
             "groups=... to fit, with the same value for rows that belong together, or remove "
             "the copies.",
             UncertaintyWarning,
-            stacklevel=7,
         )

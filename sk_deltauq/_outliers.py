@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 
 import numpy as np
 
+from sk_deltauq._warnings import warn_caller
 from sk_deltauq.exceptions import UncertaintyWarning
 
 # With fewer rows nothing can be told from a heavy tail.
@@ -68,12 +68,11 @@ def warn_about_outliers(Y: np.ndarray, weights: np.ndarray, rows: np.ndarray) ->
         shown = ", ".join(f"row {rows[i]}: {values[i]:.6g}" for i in found[:_MOST_SHOWN])
         more = f" and {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
         target = "y" if Y.shape[1] == 1 else f"output {output} of y"
-        warnings.warn(
+        warn_caller(
             f"{target} has extreme outliers ({shown}{more}), while the median is "
             f"{np.median(values):.6g}. They set the scale of y, so predictions and standard "
             "deviations will be far too rough for the other rows. Correct or remove these rows, "
             "give them a small sample_weight, or use target_transform='yeo-johnson' or "
             "'quantile'.",
             UncertaintyWarning,
-            stacklevel=7,
         )

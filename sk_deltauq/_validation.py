@@ -6,7 +6,6 @@ and a way out, and what a network needs: finite scales, and a list of constant c
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +28,7 @@ from sk_deltauq._columns import (
 )
 from sk_deltauq._duplicates import count_common_rows, merge_copies, warn_about_near_copies
 from sk_deltauq._sklearn import check_sample_weight
+from sk_deltauq._warnings import warn_caller
 from sk_deltauq.exceptions import UncertaintyWarning
 
 FLOAT_DTYPES = [np.float64, np.float32]
@@ -166,22 +166,26 @@ def check_groups(groups, X) -> np.ndarray | None:
     return numbers
 
 
+def keep_distinct_rows(X, Y, weights, groups, plan: FitPlan) -> tuple[Any, ...]:
+    """Drop rows without weight, and merge equal rows into one row with their summed weight.
+
+    `Y` is `(row, target)`. `partial_fit` merges no rows.
+    """
+    weights = scale_weights(weights)
+    X, Y, groups, weights = drop_rows_without_weight(weights, X, Y, groups, weights)
+    if plan.partial:
+        return X, Y, weights, groups
+    kept, weights = merge_copies(X, Y, weights, groups)
+    if kept is None:
+        return X, Y, weights, groups
+    return X[kept], Y[kept], scale_weights(weights), None if groups is None else groups[kept]
+
+
 def scale_rows(estimator, X, targets, weights, labels, plan: FitPlan, groups=None) -> FitData:
     """Scale the rows, and fit the scaler of the estimator unless it continues from a fit.
 
-    `targets` are encoded, `(row, target)`; `weights` include class weights. Equal rows become one
-    row with their summed weight, except in `partial_fit`.
+    `targets` are encoded, `(row, target)`; `weights` include class weights.
     """
-    weights = scale_weights(weights)
-    # A class weight of zero equals a sample weight of zero.
-    X, targets, weights, labels, groups = drop_rows_without_weight(
-        weights, X, targets, weights, labels, groups
-    )
-    if not plan.partial:
-        kept, weights = merge_copies(X, targets.numpy(), weights, groups)
-        if kept is not None:
-            X, targets, weights = X[kept], targets[kept], scale_weights(weights)
-            labels, groups = (None if a is None else a[kept] for a in (labels, groups))
     names = getattr(estimator, "feature_names_in_", None)
     if plan.resume:
         check_still_constant(X, estimator.x_scaler_, "X", names)
@@ -204,12 +208,11 @@ def add_validation_rows(data: FitData, X_val, targets, labels, x_scaler: Scaler)
     """Attach the user's own rows to hold out; warn if some of them are training rows too."""
     n_common = count_common_rows(data.X, data.y.numpy(), X_val, targets.numpy())
     if n_common:
-        warnings.warn(
+        warn_caller(
             f"{n_common} of {len(X_val)} validation rows are also training rows, so the hold-out "
             "is not independent and the uncertainty comes out too small. Remove them from X or "
             "from X_val.",
             UncertaintyWarning,
-            stacklevel=6,
         )
     x = scale_to_tensor(X_val, x_scaler)
     return replace(data, validation=FitData(X_val, x, targets, torch.ones(len(x)), labels))
@@ -301,12 +304,11 @@ def guess_constant_std(scaler: Scaler, n_rows: int) -> np.ndarray:
     """
     constant = scaler.constant_
     if constant.any():
-        warnings.warn(
+        warn_caller(
             f"y is constant in output {np.flatnonzero(constant).tolist()}: all {n_rows} distinct "
             "rows have the same target. Nothing is known about its spread, so the standard "
             "deviation is a guess from the size of y and the number of rows. Check y.",
             UncertaintyWarning,
-            stacklevel=6,
         )
     size = np.where(scaler.mean_ == 0, 1.0, np.abs(scaler.mean_))
     return np.where(constant, size * np.sqrt((1 + 1 / n_rows) / (n_rows + 1)), 0.0)

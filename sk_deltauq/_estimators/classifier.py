@@ -33,6 +33,7 @@ from sk_deltauq._validation import (
     check_table,
     check_weights,
     drop_rows_without_weight,
+    keep_distinct_rows,
     scale_rows,
 )
 from sk_deltauq.distributions import CategoricalMixture
@@ -282,6 +283,9 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
                     f"class_weight={self.class_weight!r} leaves no row with a positive weight. "
                     "Give at least one class of y a positive weight."
                 )
+        # A class weight of zero equals a sample weight of zero.
+        X, labels, weights, groups = keep_distinct_rows(X, labels[:, None], weights, groups, plan)
+        labels = labels[:, 0]
         data = scale_rows(self, X, _as_targets(labels), weights, labels, plan, groups)
         if plan.validation is None:
             return data

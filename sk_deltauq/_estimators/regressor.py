@@ -33,6 +33,7 @@ from sk_deltauq._validation import (
     drop_rows_without_weight,
     fit_target_scaler,
     guess_constant_std,
+    keep_distinct_rows,
     scale_rows,
     scale_to_tensor,
 )
@@ -257,8 +258,10 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         places = np.flatnonzero(weights > 0)
         X, Y, weights, groups = drop_rows_without_weight(weights, X, Y, weights, groups)
         if not plan.resume:
-            self.n_outputs_ = Y.shape[1]
             warn_about_outliers(Y, weights, places)
+        X, Y, weights, groups = keep_distinct_rows(X, Y, weights, groups, plan)
+        if not plan.resume:
+            self.n_outputs_ = Y.shape[1]
             self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
         else:
             self._check_outputs(Y, "y")

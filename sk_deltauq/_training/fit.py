@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,6 +36,7 @@ from sk_deltauq._training.rows import (
 )
 from sk_deltauq._training.settings import TrainingSettings
 from sk_deltauq._validation import FitData, FitPlan
+from sk_deltauq._warnings import warn_caller
 
 # Operations in the largest matrix product of a step: about five milliseconds on one core.
 _FLOPS_WORTH_THREADS = 2e8
@@ -226,13 +226,12 @@ def _warn_if_unfinished(
 ) -> None:
     """Warn if training ended before it converged."""
     if budget.reason:
-        warnings.warn(budget.explain(settings.name), ConvergenceWarning, stacklevel=6)
+        warn_caller(budget.explain(settings.name), ConvergenceWarning)
     elif not stopped and not settings.partial:
-        warnings.warn(
+        warn_caller(
             f"{settings.name} reached max_iter={settings.max_iter} before its {criterion} "
             "stopped improving. Increase max_iter, or raise tol or lower n_iter_no_change.",
             ConvergenceWarning,
-            stacklevel=6,
         )
 
 

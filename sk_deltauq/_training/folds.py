@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.model_selection import GroupKFold
 
 from sk_deltauq._validation import FitData
+from sk_deltauq._warnings import warn_caller
 from sk_deltauq.exceptions import UncertaintyWarning
 
 # Folds of fewer rows score so noisily that fewer, larger folds are worth it, up to a fifth of the
@@ -105,7 +105,7 @@ def warn_about_hold_out(
             "is usually too small. Use fit with early_stopping='auto' and more rows, or check the "
             "coverage on rows of your own."
         )
-    warnings.warn(message, UncertaintyWarning, stacklevel=7)
+    warn_caller(message, UncertaintyWarning)
 
 
 def count_folds(

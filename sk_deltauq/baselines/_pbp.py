@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from numbers import Integral, Real
@@ -28,6 +27,7 @@ from sk_deltauq._training.folds import (
     warn_about_hold_out,
 )
 from sk_deltauq._validation import FitData, FitPlan
+from sk_deltauq._warnings import warn_caller
 from sk_deltauq.baselines._pbp_moments import network_moments
 from sk_deltauq.baselines._pbp_posterior import Posterior
 from sk_deltauq.baselines._pbp_training import Rows, train
@@ -224,7 +224,7 @@ class PBPRegressor(BaseRegressor):
                 budget=budget,
             )
         if budget.reason:
-            warnings.warn(budget.explain(name, unit="passes"), ConvergenceWarning, stacklevel=6)
+            warn_caller(budget.explain(name, unit="passes"), ConvergenceWarning)
         earlier = self.loss_curve_ if plan.partial and plan.resume else []
         losses, noise_std = [*earlier, *trained.losses], np.sqrt(trained.posterior.noise.variance)
         return {

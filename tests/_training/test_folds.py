@@ -39,7 +39,7 @@ def find_n_folds(n, n_members, fraction):
         has_twenty_rows = n // k >= 20
         is_asked_for = (k - 1) * fraction < 1  # the last k with folds of at least the fraction
         is_for_a_member = k <= n_members and has_twenty_rows
-        return has_two_rows and (is_asked_for and (k <= 5 or has_twenty_rows) or is_for_a_member)
+        return has_two_rows and ((is_asked_for and (k <= 5 or has_twenty_rows)) or is_for_a_member)
 
     return max((k for k in range(2, min(n, 30) + 1) if suits(k)), default=0)
 
@@ -105,7 +105,9 @@ def test_early_stopping_true_takes_the_fraction_at_its_word():
     assert count_folds(True, 12, 1, 0.3) == 4
     assert count_folds(True, 10_000, 50, 0.5) == 2
     assert count_folds(True, 10, 1, 0.1) == 10
-    with pytest.raises(ValueError, match=r"each of 10 folds with validation_fraction=0\.1, got n_"):
+    with pytest.raises(
+        ValueError, match=r"each of 10 folds with validation_fraction=0\.1, got n_"
+    ):
         count_folds(True, 9, 1, 0.1)
 
 
@@ -166,7 +168,9 @@ def test_without_folds_every_network_trains_on_every_row():
     assert parts.n_units == 0
 
 
-@pytest.mark.parametrize(("n_rows", "n_folds", "n_networks"), [(50, 10, 1), (53, 5, 5), (20, 7, 3)])
+@pytest.mark.parametrize(
+    ("n_rows", "n_folds", "n_networks"), [(50, 10, 1), (53, 5, 5), (20, 7, 3)]
+)
 def test_folds_are_apart_of_one_size_and_leave_the_rest_to_train_on(n_rows, n_folds, n_networks):
     train, held_out = assign_folds(np.random.default_rng(0), n_rows, n_folds, n_networks)
     assert held_out.shape == (n_networks, n_rows // n_folds)

@@ -11,7 +11,6 @@ from sk_deltauq._training.held_out import (
     TrainingLossMonitor,
     make_monitor,
 )
-from sk_deltauq._training.rows import TrainingRows
 from tests._helpers import make_settings, make_training_rows
 
 

@@ -551,9 +551,7 @@ def test_without_code_of_the_user_the_global_generators_are_not_locked(monkeypat
 def test_the_predictor_holds_the_trained_parts():
     trained = run()["_trained_"]
     x_scaler, y_scaler = Scaler(), Scaler()
-    predictor = trained.predictor(
-        x_scaler=x_scaler, y_scaler=y_scaler, std_factor=np.array([2.0])
-    )
+    predictor = trained.predictor(x_scaler=x_scaler, y_scaler=y_scaler, std_factor=np.array([2.0]))
     assert predictor.module.network is trained.net.module_
     assert predictor.module.head is trained.net.criterion_
     assert (predictor.n_components, predictor.width, predictor.device) == (3, 8, "cpu")
