@@ -265,18 +265,17 @@ def test_attributes_describe_the_fit(regression_data):
 @pytest.mark.parametrize(
     ("n", "params", "holds_out"),
     [
-        (19, {}, False),
-        (20, {}, True),
-        (19, {"n_members": 4}, False),
-        (20, {"n_members": 4}, True),
-        (39, {"n_members": 8}, False),
-        (40, {"n_members": 8}, True),
+        (1, {}, False),
+        (2, {}, True),
+        (1, {"n_members": 8}, False),
+        (2, {"n_members": 8}, True),
+        (39, {"n_members": 8}, True),
         (200, {"early_stopping": False}, False),
         (10, {"early_stopping": True}, True),
     ],
     ids=str,
 )
-def test_early_stopping_auto_draws_the_line_at_five_rows_a_fold(n, params, holds_out):
+def test_early_stopping_auto_holds_out_rows_from_two_on(n, params, holds_out):
     X, y = sine(n)
     model = regressor(**{"max_iter": 1, "early_stopping": "auto", **params}).fit(X, y)
     assert (model.validation_scores_ is not None) == holds_out
@@ -284,7 +283,7 @@ def test_early_stopping_auto_draws_the_line_at_five_rows_a_fold(n, params, holds
 
 def test_rows_without_weight_do_not_count_for_early_stopping_auto():
     X, y = sine(30)
-    weights = np.r_[np.zeros(11), np.ones(19)]
+    weights = np.r_[np.zeros(29), 1]
     model = regressor(early_stopping="auto")
     assert model.fit(X, y, sample_weight=weights).validation_scores_ is None
     weights[0] = 1
@@ -293,15 +292,16 @@ def test_rows_without_weight_do_not_count_for_early_stopping_auto():
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_weights_that_were_best_on_the_held_out_rows_are_kept(noise):
-    X, y = sine(60, noise=1)  # little to learn, so that it soon overfits
+    X, y = sine(74, noise=1)  # little to learn, so that it soon overfits
+    X, y, held_out = X[:60], y[:60], {"X_val": X[60:], "y_val": y[60:]}  # for one network
     params = {**LEARN, "noise": noise, "early_stopping": True, "tol": 0, "n_iter_no_change": 60}
-    model = regressor(**params).fit(X, y)
+    model = regressor(**params).fit(X, y, **held_out)
     scores = model.validation_scores_
     assert scores.shape == (model.n_iter_,)
     best = int(scores.argmax())
     assert best < model.n_iter_ - 1, "nothing to restore: the last epoch is the best"
     assert model.best_validation_score_ == scores[best]
-    until_best = regressor(**{**params, "max_iter": best + 1}).fit(X, y)
+    until_best = regressor(**{**params, "max_iter": best + 1}).fit(X, y, **held_out)
     np.testing.assert_array_equal(model.predict(X), until_best.predict(X))
 
 
@@ -314,10 +314,12 @@ def test_training_stops_after_n_iter_no_change_epochs_without_improvement(early_
     assert regressor(**params, tol=0).fit(X, y).n_iter_ > 5
 
 
-def test_validation_scores_of_members_stand_side_by_side():
+@pytest.mark.parametrize(("n_members", "n_networks"), [(3, 10), (12, 12)])
+def test_validation_scores_of_networks_stand_side_by_side(n_members, n_networks):
     X, y = sine(60)
-    model = regressor(n_members=3, early_stopping=True, max_iter=4).fit(X, y)
-    assert model.validation_scores_.shape == (4, 3)
+    model = regressor(n_members=n_members, early_stopping=True, max_iter=4).fit(X, y)
+    assert model.n_networks_ == n_networks
+    assert model.validation_scores_.shape == (4, n_networks)
     np.testing.assert_array_equal(
         model.best_validation_score_, model.validation_scores_.max(axis=0)
     )

@@ -17,22 +17,22 @@ def data():
 
 
 def held_out_scores(model, X, y, n_folds):
-    """Mean log density of each member on its held-out rows, in units of the scaled target."""
-    rng, n_members = numpy_rng(model.seed_, Stream.FOLDS), model.n_members
-    _, held_out = assign_folds(rng, len(X), n_folds, n_members)
-    dist = model.predict_dist(X)  # one component per member
+    """Mean log density of each network on its held-out rows, in units of the scaled target."""
+    rng = numpy_rng(model.seed_, Stream.FOLDS)
+    _, held_out = assign_folds(rng, len(X), n_folds, model.n_networks_)
+    dist = model.predict_dist(X)  # one component per network
     log_density = norm.logpdf(y, dist.means, dist.stds) + np.log(model.y_scaler_.scale_)
     return np.array([log_density[m, rows].mean() for m, rows in enumerate(held_out)])
 
 
-@pytest.mark.parametrize("n_members", [1, 3])
+@pytest.mark.parametrize(("n_members", "n_networks"), [(1, 3), (5, 5)])
 @pytest.mark.parametrize("averaging", [1, 5])
-def test_a_fit_ends_with_the_best_weights_of_each_member(data, n_members, averaging):
+def test_a_fit_ends_with_the_best_weights_of_each_network(data, n_members, n_networks, averaging):
     X, y = data
     params = {"learning_rate_init": 0.05, "averaging": averaging, "calibrate": False}
     model = DeepEnsembleRegressor(n_members=n_members, **params, random_state=0).fit(X, y)
-    scores = model.validation_scores_.reshape(-1, n_members)
-    best = np.atleast_1d(model.best_validation_score_)
+    scores, best = model.validation_scores_, model.best_validation_score_
+    assert scores.shape == (model.n_iter_, n_networks)
     np.testing.assert_array_equal(best, scores.max(axis=0))
     assert (scores.argmax(axis=0) < len(scores) - 5).all(), "the last weights are no test"
     np.testing.assert_allclose(held_out_scores(model, X, y, n_folds=5), best, rtol=1e-4)

@@ -216,10 +216,12 @@ def test_warm_start_continues_from_the_last_weights(make, data):
 
 
 @pytest.mark.parametrize("name", having("n_members"), indirect=True)
-def test_each_member_has_its_own_held_out_scores(make, data):
+def test_each_network_has_its_own_held_out_scores(make, data):
+    """60 rows are ten folds, and all of them are held out."""
     X, y = data
     model = make(early_stopping=True, max_iter=20).fit(X, y)
-    assert model.validation_scores_.shape == (model.n_iter_, 2)
+    assert model.n_networks_ == 10
+    assert model.validation_scores_.shape == (model.n_iter_, 10)
     np.testing.assert_allclose(model.best_validation_score_, model.validation_scores_.max(axis=0))
 
 
