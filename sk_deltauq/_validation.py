@@ -6,6 +6,7 @@ and a way out, and what a network needs: finite scales, and a list of constant c
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +14,8 @@ import numpy as np
 import torch
 from sklearn import config_context
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_consistent_length, gen_batches
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils import gen_batches
+from sklearn.utils.validation import validate_data
 
 from sk_deltauq._columns import (
     check_labels,
@@ -153,17 +154,36 @@ def check_groups(groups, X) -> np.ndarray | None:
     """
     if groups is None:
         return None
-    groups = column_or_1d(groups)
-    check_consistent_length(X, groups)
+    groups = np.asarray(groups)
+    if groups.shape not in ((len(X),), (len(X), 1)):
+        raise ValueError(
+            f"groups must hold one value for each of the {len(X)} rows of X, got an array of "
+            f"shape {groups.shape}."
+        )
+    groups = groups.ravel()
     if any(map(is_missing, groups)):
         raise ValueError("groups must name a group for each row, but some values are missing.")
-    names, numbers = np.unique(groups, return_inverse=True)
+    try:
+        names, numbers = np.unique(groups, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"groups must hold values of one type, such as int or str: {error}."
+        ) from error
     if len(names) < 2:
         raise ValueError(
-            f"groups must hold at least two different values, got only {names[0]!r}. Rows of one "
+            f"groups must hold at least two different values, got only {names.tolist()}. Rows of one "
             "group cannot be held out from each other: leave groups out, or give X_val and y_val."
         )
     return numbers
+
+
+@contextlib.contextmanager
+def naming_validation_rows():
+    """Say in an error from this block that it is about X_val or y_val."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"X_val and y_val cannot be used: {error}") from error
 
 
 def keep_distinct_rows(X, Y, weights, groups, plan: FitPlan) -> tuple[Any, ...]:

@@ -34,6 +34,7 @@ from sk_deltauq._validation import (
     check_weights,
     drop_rows_without_weight,
     keep_distinct_rows,
+    naming_validation_rows,
     scale_rows,
 )
 from sk_deltauq.distributions import CategoricalMixture
@@ -268,7 +269,8 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         labels = self._number_classes(
             y,
             "y",
-            "Name all labels there (partial_fit(..., classes=...)), or start afresh with fit.",
+            "Name all labels in the first call, partial_fit(..., classes=...), or start afresh "
+            "with fit.",
         )
         if self.class_weight is not None:
             factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)[labels]
@@ -289,7 +291,8 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         data = scale_rows(self, X, _as_targets(labels), weights, labels, plan, groups)
         if plan.validation is None:
             return data
-        X_val, y_val = check_table(self, *plan.validation, reset=False)
+        with naming_validation_rows():
+            X_val, y_val = check_table(self, *plan.validation, reset=False)
         labels = self._number_classes(
             y_val, "y_val", "Add rows with these labels to X, or drop them."
         )
@@ -301,7 +304,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         if len(unknown):
             raise ValueError(
                 f"{name} has labels {unknown.tolist()} that are not among the classes "
-                f"{self.classes_.tolist()} of the first call. {way_out}"
+                f"{self.classes_.tolist()}. {way_out}"
             )
         return np.searchsorted(self.classes_, y)
 

@@ -34,6 +34,7 @@ from sk_deltauq._validation import (
     fit_target_scaler,
     guess_constant_std,
     keep_distinct_rows,
+    naming_validation_rows,
     scale_rows,
     scale_to_tensor,
 )
@@ -272,7 +273,8 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             self._constant_std_ = guess_constant_std(self.y_scaler_, len(data.x))
         if plan.validation is None:
             return data
-        X_val, Y_val = self._check_targets(*plan.validation, reset=False)
+        with naming_validation_rows():
+            X_val, Y_val = self._check_targets(*plan.validation, reset=False)
         self._check_outputs(Y_val, "y_val")
         targets = scale_to_tensor(Y_val, self.y_scaler_)
         return add_validation_rows(data, X_val, targets, None, self.x_scaler_)
