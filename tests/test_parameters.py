@@ -83,7 +83,7 @@ LATER_MISTAKES = {
     "sizes no ints": {"hidden_layer_sizes": (2.5,)},
     "sizes nested": {"hidden_layer_sizes": [[4, 4]]},
     "device": {"device": "warp"},
-    "early stopping": {"early_stopping": True, "n_members": 80},
+    "early stopping": {"early_stopping": True, "validation_fraction": 0.01},
     "net_params": {"net_params": {"no_such_thing": 1}},
     "module": {"module": lambda n_in, n_out: torch.nn.Linear(n_in, n_out + 1)},
 }

@@ -97,7 +97,7 @@ def score_by_hand(model, X, y):
 def test_the_rows_of_the_user_are_held_out(make, split):
     (X, y), held_out = split
     model = make().fit(X, y, **held_out)
-    assert model.n_networks_ == 1 if "n_members" in make.has else True
+    assert getattr(model, "n_networks_", 1) == 1
     assert model.validation_scores_.shape == (len(model.loss_curve_),)
     assert model.best_validation_score_ == model.validation_scores_.max()
     expected = score_by_hand(model, held_out["X_val"], held_out["y_val"])
@@ -112,7 +112,7 @@ def test_no_network_trains_on_the_rows_of_the_user(make, split):
     n = min(len(model.loss_curve_), len(without.loss_curve_))
     np.testing.assert_array_equal(model.loss_curve_[:n], without.loss_curve_[:n])
     # The scales are the scales of the training rows too.
-    np.testing.assert_array_equal(model.x_scaler_.mean_, X.mean(axis=0))
+    np.testing.assert_allclose(model.x_scaler_.mean_, X.mean(axis=0), rtol=1e-12)
     other = make().fit(X, y, X_val=held_out["X_val"] + 5, y_val=held_out["y_val"])
     assert not np.array_equal(other.validation_scores_, model.validation_scores_)
 
@@ -168,7 +168,7 @@ def test_targets_of_several_outputs(regression_data):
     model = sk_deltauq.DeltaUQRegressor(**TINY_REGRESSOR)
     model.fit(X[:40], Y[:40], X_val=X[40:], y_val=Y[40:])
     assert model.validation_scores_.ndim == 1
-    with pytest.raises(ValueError, match="y_val must have 2 outputs, .* got 1"):
+    with pytest.raises(ValueError, match=r"y_val must have 2 outputs, .* got 1"):
         model.fit(X[:40], Y[:40], X_val=X[40:], y_val=y[40:])
 
 
@@ -201,9 +201,11 @@ def test_values_that_networks_cannot_use_are_named(make, split):
     (X, y), held_out = split
     bad = held_out["X_val"].copy()
     bad[3, 1] = np.nan
-    with pytest.raises(ValueError, match="X_val and y_val cannot be used: .*NaN"):
+    with pytest.raises(ValueError, match=r"X_val and y_val cannot be used: .*NaN"):
         make().fit(X, y, **{**held_out, "X_val": bad})
-    with pytest.raises(ValueError, match=f"X_val and y_val cannot .* expecting {X.shape[1]} feat"):
+    with pytest.raises(
+        ValueError, match=rf"X_val and y_val cannot .* expecting {X.shape[1]} feat"
+    ):
         make().fit(X, y, **{**held_out, "X_val": bad[:, :1]})
     if make.is_classifier:
         labels = held_out["y_val"].astype(object)
@@ -212,7 +214,7 @@ def test_values_that_networks_cannot_use_are_named(make, split):
             make().fit(X, y, **{**held_out, "y_val": labels})
     else:
         two = np.column_stack([held_out["y_val"]] * 2)
-        with pytest.raises(ValueError, match="y_val must have 1 outputs, .* got 2"):
+        with pytest.raises(ValueError, match=r"y_val must have 1 outputs, .* got 2"):
             make().fit(X, y, **{**held_out, "y_val": two})
 
 
@@ -233,10 +235,10 @@ def test_groups_of_any_type_are_the_same_groups(make, data):
 def test_a_network_is_scored_on_whole_groups(regression_data):
     """Groups of one to ten rows: padding must not count."""
     X, y = regression_data
-    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(12), [1, 1, 1, 2, 3, 3, 4,
-                                                                           5, 10, 10, 10, 10]))  # fmt: skip
-    model = baselines.DeepEnsembleRegressor(n_members=2, calibrate=False, max_iter=9,
-                                            random_state=0).fit(X, y, groups=groups)  # fmt: skip
+    sizes = [1, 1, 1, 2, 3, 3, 4, 5, 10, 10, 10, 10]
+    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(12), sizes))
+    settings = {"n_members": 2, "calibrate": False, "max_iter": 9, "random_state": 0}
+    model = baselines.DeepEnsembleRegressor(**settings).fit(X, y, groups=groups)
     assert model.n_networks_ == 5
     rng = numpy_rng(model.seed_, Stream.FOLDS)
     parts = assign_group_folds(rng, groups, 5, 5)
@@ -293,7 +295,6 @@ def test_a_warm_start_may_have_groups(make, data):
         (np.r_[np.nan, GROUPS[1:]], "groups must name a group for each row"),
         (pd.Series([pd.NA, *GROUPS[1:]]), "groups must name a group for each row"),
         (np.full(60, 7), r"groups must hold at least two different values, got only \[7\]\."),
-        (["a", *GROUPS[1:]] + [], None),
         (pd.Series(["a", *GROUPS[1:]], dtype=object), "groups must hold values of one type"),
     ],
 )
@@ -301,9 +302,6 @@ def test_impossible_groups_are_named_and_leave_the_estimator_alone(make, data, g
     X, y = data
     for model in (make(), make().fit(X, y)):
         before = vars(model).copy()
-        if message is None:  # NumPy makes them text
-            clone(model).fit(X, y, groups=groups)
-            continue
         with pytest.raises(ValueError, match=message):
             model.fit(X, y, groups=groups)
         assert vars(model) == before
@@ -463,7 +461,7 @@ def test_a_constant_target_has_an_honest_std(make, value, size, n):
     assert messages[0].startswith(f"y is constant in output [0]: all {n} distinct rows")
     mean, std = model.predict(X, return_std=True)
     expected = size * np.sqrt((1 + 1 / n) / (n + 1))
-    np.testing.assert_allclose(mean, value, rtol=1e-12)
+    np.testing.assert_allclose(mean, value, rtol=1e-12, atol=1e-30)
     np.testing.assert_allclose(std, expected, rtol=1e-5)
     parts = model.predict_uncertainty(X)
     np.testing.assert_allclose(parts.epistemic, expected, rtol=1e-5)
