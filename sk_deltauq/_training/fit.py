@@ -197,7 +197,7 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     on_all_rows = settings.ends_on_all_rows and fit.context.data.validation is None
     if on_all_rows and hold_out is not None and not budget.reason:
         with _host_of_training(fit):
-            _train_on_all_rows(net, fit, method, budget, n_epochs=len(monitor.scores))
+            _train_on_all_rows(net, fit, method, budget, n_epochs=len(net.history))
     if (inflation := kept.get("_inflation_")) is not None:
         network = net.module_.eval()
         components = NetworkComponents(network, net.criterion_)
