@@ -171,8 +171,9 @@ def check_groups(groups, X) -> np.ndarray | None:
         ) from error
     if len(names) < 2:
         raise ValueError(
-            f"groups must hold at least two different values, got {names.tolist()}. Rows of one "
-            "group cannot be held out from each other: leave groups out, or give X_val and y_val."
+            f"groups must hold at least two different values, got only {names.tolist()}. Rows of "
+            "one group cannot be held out from each other: leave groups out, or give X_val and "
+            "y_val."
         )
     return numbers
 

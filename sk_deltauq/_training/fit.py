@@ -199,8 +199,7 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     on_all_rows = settings.ends_on_all_rows and fit.context.data.validation is None
     if on_all_rows and hold_out is not None and not budget.reason:
         with _host_of_training(fit):
-            n_epochs = len(found["validation_scores_"])
-            _train_on_all_rows(net, fit, method, budget, n_epochs=n_epochs)
+            _train_on_all_rows(net, fit, method, budget, n_epochs=len(net.history))
         _weigh_inflation(net, fit, kept)
         # No network is left that did not train on the held-out rows.
         found |= dict.fromkeys(found.keys() & {"_conformity_"})

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy.stats import norm
-from sklearn.base import ClassifierMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -40,6 +40,15 @@ TINY = {
 GROUPS = np.arange(60) // 4
 
 
+def having(parameter, classes=ESTIMATORS):
+    """Parametrize `make` by the estimators that have the parameter."""
+    found = [cls for cls in classes if parameter in inspect.signature(cls).parameters]
+    return pytest.mark.parametrize("make", found, ids=lambda cls: cls.__name__, indirect=True)
+
+
+REGRESSORS = [cls for cls in ESTIMATORS if issubclass(cls, RegressorMixin)]
+
+
 @pytest.fixture(params=ESTIMATORS, ids=lambda cls: cls.__name__)
 def make(request):
     """A factory of one of the estimators, tiny."""
@@ -50,7 +59,6 @@ def make(request):
         return request.param(**{name: settings[name] for name in settings if name in known})
 
     build.is_classifier = issubclass(request.param, ClassifierMixin)
-    build.has = known.keys()
     return build
 
 
@@ -124,9 +132,8 @@ def test_early_stopping_does_not_switch_the_rows_of_the_user_off(make, split):
         assert_same_answers(answers(found[0], X), answers(model, X))
 
 
+@having("n_members")
 def test_all_members_hold_out_the_rows_of_the_user(make, split):
-    if "n_members" not in make.has:
-        pytest.skip("it has no members")
     (X, y), held_out = split
     model, alone = (make(n_members=n).fit(X, y, **held_out) for n in (3, 1))
     assert model.n_networks_ == 3
@@ -451,10 +458,9 @@ def test_one_row_is_a_guess_of_the_size_of_the_target(make):
 
 @pytest.mark.parametrize(("value", "size"), [(0.0, 1.0), (-3.5, 3.5), (1e9, 1e9)])
 @pytest.mark.parametrize("n", [2, 50])
+@having("max_iter", REGRESSORS)
 def test_a_constant_target_has_an_honest_std(make, value, size, n):
     """The predictive std of a normal target with known mean and a prior worth one row."""
-    if make.is_classifier:
-        pytest.skip("about targets")
     X, _ = make_rows(make, n)
     model = make(max_iter=20)
     messages = [str(w.message) for w in catch(model.fit, X, np.full(n, value))]
@@ -478,10 +484,9 @@ def test_a_constant_target_has_an_honest_std(make, value, size, n):
     np.testing.assert_allclose(dist.log_pdf(np.full(n, at)), density, rtol=1e-3)
 
 
+@having("n_members", REGRESSORS)
 def test_one_constant_output_among_several(make):
     X, y = make_rows(make, 80)
-    if make.is_classifier or "n_members" not in make.has:
-        pytest.skip("it has one output")
     Y = np.column_stack([y, np.full(80, 5.0), 3 * y])
     model = make()
     (warning,) = catch(model.fit, X, Y)
@@ -499,11 +504,10 @@ def test_one_constant_output_among_several(make):
     assert np.isfinite(dist.log_pdf(Y)).all()
 
 
+@having("max_iter", REGRESSORS)
 def test_a_target_that_varies_gets_no_guess(make):
     X, y = make_rows(make, 40)
-    model = make().fit(X, y)
-    if not make.is_classifier:
-        np.testing.assert_array_equal(model._constant_std_, [0.0])
+    np.testing.assert_array_equal(make().fit(X, y)._constant_std_, [0.0])
 
 
 # Without a noise model
@@ -521,9 +525,8 @@ def spy_on_training(monkeypatch):
     return calls
 
 
+@having("noise")
 def test_without_noise_model_training_ends_on_all_rows(make, monkeypatch):
-    if "noise" not in make.has:
-        pytest.skip("it has no noise model to leave out")
     calls, (X, y) = spy_on_training(monkeypatch), make_rows(make, 60)
     model = make(noise=None).fit(X, y)
     (folds, n_held_out), (everyone, nothing) = calls
@@ -539,10 +542,9 @@ def test_without_noise_model_training_ends_on_all_rows(make, monkeypatch):
     assert other.n_iter_ == len(other.validation_scores_)
 
 
+@having("noise")
 @pytest.mark.parametrize("held_out", [True, False])
 def test_rows_of_the_user_stay_held_out_without_noise_model(make, monkeypatch, held_out):
-    if "noise" not in make.has:
-        pytest.skip("it has no noise model to leave out")
     calls, (X, y) = spy_on_training(monkeypatch), make_rows(make, 60)
     if held_out:
         model = make(noise=None).fit(X[:40], y[:40], X_val=X[40:], y_val=y[40:])
