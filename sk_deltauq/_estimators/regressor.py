@@ -319,7 +319,6 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         X, Y = self._check_targets(X, y, reset=False)
         self._check_outputs(Y, "y")
         weights = check_weights(sample_weight, X)
-        X, Y, weights = drop_rows_without_weight(weights, X, Y, weights)
         means, stds = self._map_fold_moments(X, [None], lambda *moments: moments)
         scores = np.abs(Y - means[:, 0]) / stds[:, 0]  # (row, output)
         self._conformity_ = ConformityScores.collect([(None, scores, weights)])
