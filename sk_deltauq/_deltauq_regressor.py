@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+from sk_deltauq._estimators.network_regressor import NetworkRegressor
 from sk_deltauq._estimators.parameters import MODULE_CONSTRAINT
-from sk_deltauq._estimators.regressor import NetworkRegressor
 from sk_deltauq._methods.anchored import Anchored
 from sk_deltauq._sklearn import Interval
 

@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Integral
+from typing import Any
 
 import numpy as np
-import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils import Bunch, assert_all_finite, check_scalar, gen_batches
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils import Bunch, check_scalar, gen_batches
+from sklearn.utils.validation import check_is_fitted
 
-from sk_deltauq._conformal import ConformityScores, compute_fold_moments
+from sk_deltauq._conformal import ConformityScores
 from sk_deltauq._estimators.base import BaseUQ
-from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS, TARGET_CONSTRAINT
-from sk_deltauq._estimators.target_transform import TargetTransform, resolve_target_transform
-from sk_deltauq._networks.heads import GaussianHead
-from sk_deltauq._outliers import warn_about_outliers
-from sk_deltauq._predictor import compute_moments, spread_components
-from sk_deltauq._sklearn import Interval, StrOptions
-from sk_deltauq._training.calibration import calibrate
-from sk_deltauq._training.conformal import score_held_out
-from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
-from sk_deltauq._training.method import Method
-from sk_deltauq._validation import (
-    FitData,
-    FitPlan,
-    Scaler,
-    add_validation_rows,
-    check_groups,
-    check_still_constant,
-    check_table,
-    check_weights,
-    drop_rows_without_weight,
-    fit_target_scaler,
-    guess_constant_std,
-    keep_distinct_rows,
-    naming_validation_rows,
-    scale_rows,
-    scale_to_tensor,
+from sk_deltauq._estimators.prediction import (
+    predict_conformal_bounds,
+    predict_mixture,
+    score_all_rows,
 )
-from sk_deltauq.distributions import NormalMixture, TransformedMixture
+from sk_deltauq._estimators.target_transform import TargetTransform
+from sk_deltauq._estimators.targets import check_outputs, check_targets, transform_targets
+from sk_deltauq._predictor import compute_moments
+from sk_deltauq._validation import Scaler, check_weights
+from sk_deltauq.distributions import TransformedMixture
 
 # Rows whose mixtures are held at a time if only their quantiles are wanted.
 _BLOCK_ROWS = 8192
-
-# "auto" embeds the inputs from this many rows per feature on. Sinusoidal features are six more
-# inputs per feature. With fewer rows they hurt linear functions more than they helped curved ones.
-_ROWS_PER_FEATURE_TO_EMBED = 25
 
 
 class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
@@ -286,7 +261,12 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             return self._map_blocks(X, lambda dist: dist.interval(coverage))
         if method != "conformal":
             raise ValueError(f"method must be 'distribution' or 'conformal', got {method!r}.")
-        return self._bound_conformal(X, coverage)
+        X = self._check_rows(X)
+        bounds = predict_conformal_bounds(self._predictor(), self._conformity_, X, coverage)
+        if self.target_transform_ is not None:  # monotone, so the coverage stays
+            ends = (self.target_transform_.inverse_transform(bounds[..., i]) for i in range(2))
+            bounds = np.stack(list(ends), axis=-1)
+        return bounds[:, 0] if self.n_outputs_ == 1 else bounds
 
     def conformalize(self, X, y, sample_weight=None):
         """Use new rows for the conformal intervals, in place of the rows held out by `fit`.
@@ -316,12 +296,10 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             If the data are invalid. The estimator is then unchanged.
         """
         check_is_fitted(self)
-        X, Y = self._check_targets(X, y, reset=False)
-        self._check_outputs(Y, "y")
-        weights = check_weights(sample_weight, X)
-        means, stds = self._map_fold_moments(X, [None], lambda *moments: moments)
-        scores = np.abs(Y - means[:, 0]) / stds[:, 0]  # (row, output)
-        self._conformity_ = ConformityScores.collect([(None, scores, weights)])
+        X, Y = check_targets(self, X, y, reset=False)
+        check_outputs(self, Y, "y")
+        weights, Y = check_weights(sample_weight, X), transform_targets(self, Y)
+        self._conformity_ = score_all_rows(self._predictor(), X, Y, weights)
         return self
 
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
@@ -367,71 +345,6 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         rng = random_state if is_legacy else np.random.default_rng(random_state)
         return self._map_blocks(X, lambda dist: dist.sample(n_samples, random_state=rng))
 
-    def _encode(self, X, y, sample_weight, plan: FitPlan) -> FitData:
-        """Check the rows, and scale rows and targets."""
-        X, Y = self._check_targets(X, y, reset=not plan.resume)
-        weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
-        # A named transformation is one of the ways out that the warning names.
-        if not plan.resume and (self.target_transform is None or self.target_transform == "auto"):
-            places = np.flatnonzero(weights > 0)
-            warn_about_outliers(Y[places], weights[places], places)
-        X, Y, weights, groups = keep_distinct_rows(X, Y, weights, groups, plan)
-        if plan.resume:
-            self._check_outputs(Y, "y")
-            self._check_same_transform()
-            Y = self._transform(Y)
-            check_still_constant(Y, self.y_scaler_, "y")
-        else:
-            self.n_outputs_, self._wanted_transform_ = Y.shape[1], self.target_transform
-            self.target_transform_ = resolve_target_transform(
-                self, X, Y, weights, groups, partial=plan.partial
-            )
-            Y = self._transform(Y)
-            self.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
-        targets = scale_to_tensor(Y, self.y_scaler_)
-        data = scale_rows(self, X, targets, weights, None, plan, groups)
-        if not (plan.partial and plan.resume):
-            self._constant_std_ = guess_constant_std(self.y_scaler_, len(data.x))
-        if plan.validation is None:
-            return data
-        with naming_validation_rows():
-            X_val, Y_val = self._check_targets(*plan.validation, reset=False)
-        self._check_outputs(Y_val, "y_val")
-        targets = scale_to_tensor(self._transform(Y_val), self.y_scaler_)
-        return add_validation_rows(data, X_val, targets, None, self.x_scaler_)
-
-    def _check_same_transform(self) -> None:
-        """Raise an error if training would continue with another transformation."""
-        now, first = self.target_transform, self._wanted_transform_
-        if now is not first and now != first:
-            raise ValueError(
-                "Training cannot continue from the last fit with another target_transform: it is "
-                f"{now!r}, and was {first!r}. Set it back, or start afresh: fit with "
-                "warm_start=False."
-            )
-
-    def _transform(self, Y):
-        """Map targets `(row, output)` to the targets that the network learns, before scaling."""
-        return Y if self.target_transform_ is None else self.target_transform_.transform(Y)
-
-    def _check_targets(self, X, y, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Check rows and targets; return the targets as `(row, target)`."""
-        X, y = check_table(self, X, y, reset=reset, multi_output=True, y_numeric=True)
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
-        if y.dtype.kind in "mM":
-            raise ValueError(f"y must hold numbers, got dates or times, {y.dtype}.")
-        Y = y.reshape(len(y), -1).astype(np.float64, copy=False)
-        assert_all_finite(Y, input_name="y")  # a None in an array of objects is NaN only now
-        return X, Y
-
-    def _check_outputs(self, Y, name: str) -> None:
-        if Y.shape[1] != self.n_outputs_:
-            raise ValueError(
-                f"{name} must have {self.n_outputs_} outputs, as in the first fit, got "
-                f"{Y.shape[1]}. Call fit with warm_start=False to start afresh."
-            )
-
     def _map_moments(self, X, *names):
         """Map rows to some of mean, epistemic, aleatoric and total, in the units of y.
 
@@ -449,132 +362,12 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
     def _dist(self, X):
         """Return the predictive distribution of checked rows, in the units of y."""
-        latent, transform = self._latent_dist(X), self.target_transform_
+        latent, transform = predict_mixture(self._predictor(), X), self.target_transform_
         return latent if transform is None else TransformedMixture(latent, transform.maps)
-
-    def _latent_dist(self, X):
-        """Return the predictive distribution of the transformed target."""
-        predictor = self._predictor()
-        assert predictor.y_scaler is not None
-
-        def map_chunk(x):
-            means, stds, noise = spread_components(predictor, predictor.module(x), x)
-            parts = means.transpose(0, 1), stds.transpose(0, 1)  # (row, component, target)
-            return parts if noise is None else (*parts, noise)
-
-        means, stds, *noise = predictor.map_rows(X, map_chunk)
-        for part, offset in ((means, predictor.y_scaler.mean_), (stds, 0.0)):
-            part *= predictor.y_scaler.scale_
-            part += offset
-            part.flags.writeable = False  # so that the mixture shares it
-        last = 0 if self.n_outputs_ == 1 else slice(None)
-        means, stds = (np.moveaxis(part, 1, 0)[..., last] for part in (means, stds))
-        aleatoric = (noise[0] * predictor.y_scaler.scale_)[:, last] if noise else None
-        dist = NormalMixture(means, stds, aleatoric=aleatoric)
-        if (stds if aleatoric is None else aleatoric).any():
-            return dist
-        # Without a noise model some components are point masses: one normal in their place.
-        return NormalMixture(
-            dist.mean[np.newaxis], dist.std[np.newaxis], aleatoric=np.zeros_like(dist.std)
-        )
-
-    def _bound_conformal(self, X, coverage):
-        """Compute conformal intervals chunk by chunk."""
-        X, scores = self._check_rows(X), self._conformity_
-        if scores is None:
-            raise ValueError(
-                "method='conformal' needs rows that were held out of training, and this model has "
-                "none: after early_stopping=False, partial_fit or very few rows, and with "
-                "noise=None, which trains on all rows in the end. Fit with early_stopping=True "
-                "and a noise model, or call conformalize(X, y) with rows not used to fit."
-            )
-        scores.check_coverage(coverage)
-
-        def bound(means, stds):
-            bounds = scores.bound(means.cpu().numpy(), stds.cpu().numpy(), coverage)
-            return (torch.from_numpy(bounds),)
-
-        (bounds,) = self._map_fold_moments(X, [fold.components for fold in scores.folds], bound)
-        return bounds[:, 0] if self.n_outputs_ == 1 else bounds
-
-    def _map_fold_moments(self, X, components, function):
-        """Apply a function to means and stds `(row, fold, output)`, chunk by chunk."""
-        predictor = self._predictor()
-
-        def map_chunk(x):
-            return function(*compute_fold_moments(predictor, predictor.module(x), x, components))
-
-        return predictor.map_rows(X, map_chunk)
 
     def _map_blocks(self, X, function):
         """Apply a function of the distribution in blocks, to bound memory."""
         X = self._check_rows(X)
         return np.concatenate(
             [function(self._dist(X[rows])) for rows in gen_batches(len(X), _BLOCK_ROWS)]
-        )
-
-
-class NetworkRegressor(BaseRegressor):
-    """A regressor whose networks predict normal densities; a subclass names the method."""
-
-    std_factor_: float | np.ndarray
-    outlier_scale_: float | np.ndarray
-    net_: Any  # a `StackedNet`
-    _trained_: TrainedNet
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **NETWORK_CONSTRAINTS,
-        **TARGET_CONSTRAINT,
-        "noise": [StrOptions({"heteroscedastic", "homoscedastic"}), None],
-        "nll_beta": [Interval(Real, 0, 1, closed="both")],
-        "calibrate": ["boolean"],
-    }
-
-    @abstractmethod
-    def _method(self, plan: FitPlan) -> Method:
-        """Return the method, made from the current parameters."""
-
-    def _set_up(self, X, y, sample_weight, plan: FitPlan):
-        data, params = self._encode(X, y, sample_weight, plan), self.get_params(deep=False)
-        method = self._method(plan)
-        # The loss of a variational network is a bound on the evidence, without such weights.
-        noise, nll_beta = params["noise"], params.get("nll_beta", 0.0)
-        make_head = partial(GaussianHead, self.n_outputs_, noise, nll_beta)
-        embedding = params["embedding"]
-        if embedding == "auto":
-            has_rows = len(data.x) >= _ROWS_PER_FEATURE_TO_EMBED * data.x.shape[1]
-            # A user's module gets the rows as its author expects them.
-            embedding = "alternating" if has_rows and params.get("module") is None else None
-        previous, name = self._trained_ if plan.resume else None, type(self).__name__
-        fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
-        names = "std_factor_", "outlier_scale_"
-        defaults = {name: np.ones(self.n_outputs_) for name in names}
-        if plan.partial and plan.resume:  # keep what the last fit found
-            defaults = {name: np.atleast_1d(getattr(self, name)) for name in names}
-        find_scales = partial(
-            calibrate,
-            enabled=params["calibrate"],
-            ddof=method.ddof,
-            defaults=defaults,
-            y_scale=self.y_scaler_.scale_,
-        )
-
-        def calibrate_and_score(net, hold_out):
-            scales = find_scales(net, hold_out)
-            predictor = self._make_predictor(fit.start, scales)
-            return {**scales, "_conformity_": score_held_out(net, hold_out, predictor)}
-
-        return partial(run_fit, fit, calibrate_and_score)
-
-    def _predictor(self):
-        names = "std_factor_", "outlier_scale_"
-        return self._make_predictor(self._trained_, {n: getattr(self, n) for n in names})
-
-    def _make_predictor(self, trained: TrainedNet, scales):
-        return trained.predictor(
-            x_scaler=self.x_scaler_,
-            y_scaler=self.y_scaler_,
-            std_factor=np.atleast_1d(scales["std_factor_"]),
-            outlier_scale=np.atleast_1d(scales["outlier_scale_"]),
-            added_std=self._constant_std_ / self.y_scaler_.scale_,
         )

@@ -22,6 +22,7 @@ from sk_deltauq._estimators.monotone_maps import (
     continue_map,
 )
 from sk_deltauq._host import draw_seed
+from sk_deltauq._warnings import warn_caller
 from sk_deltauq.distributions import TransformedMixture
 from sk_deltauq.exceptions import UncertaintyWarning
 
@@ -218,12 +219,11 @@ def choose_names(estimator, X, Y, weights, groups, *, partial: bool) -> list[str
         for low, high in zip(Y.min(axis=0), Y.max(axis=0), strict=True)
     ]
     if partial or len(Y) < _FEWEST_ROWS:
-        warnings.warn(
+        warn_caller(
             "target_transform='auto' compares held-out rows of a fit with at least "
             f"{_FEWEST_ROWS} rows, and there are none here. The target is not transformed. Name a "
             "transformation if you need one.",
             UncertaintyWarning,
-            stacklevel=8,
         )
         return [None] * n_outputs
     if not any(candidates):

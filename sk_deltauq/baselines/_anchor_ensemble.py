@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from sk_deltauq._estimators.classifier import NetworkClassifier
+from sk_deltauq._estimators.network_regressor import NetworkRegressor
 from sk_deltauq._estimators.parameters import MODULE_CONSTRAINT
-from sk_deltauq._estimators.regressor import NetworkRegressor
 from sk_deltauq._methods.shifted import Shifted
 
 

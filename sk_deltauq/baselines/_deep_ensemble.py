@@ -8,8 +8,8 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from sk_deltauq._estimators.classifier import NetworkClassifier
+from sk_deltauq._estimators.network_regressor import NetworkRegressor
 from sk_deltauq._estimators.parameters import MODULE_CONSTRAINT
-from sk_deltauq._estimators.regressor import NetworkRegressor
 from sk_deltauq._methods.ensemble import Ensemble
 from sk_deltauq._sklearn import Interval
 

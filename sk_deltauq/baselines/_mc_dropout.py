@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sk_deltauq._estimators.classifier import NetworkClassifier
-from sk_deltauq._estimators.regressor import NetworkRegressor
+from sk_deltauq._estimators.network_regressor import NetworkRegressor
 from sk_deltauq._methods.dropout import RATES, Dropout
 from sk_deltauq._sklearn import Interval, StrOptions
 

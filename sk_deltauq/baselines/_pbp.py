@@ -17,6 +17,7 @@ from tqdm.auto import tqdm
 from sk_deltauq._conformal import ConformityScores, score_rows
 from sk_deltauq._estimators.parameters import TARGET_CONSTRAINT
 from sk_deltauq._estimators.regressor import BaseRegressor
+from sk_deltauq._estimators.targets import encode_rows
 from sk_deltauq._host import Stream, draw_seed, numpy_rng, one_thread
 from sk_deltauq._predictor import Predictor
 from sk_deltauq._sklearn import Interval, StrOptions
@@ -177,7 +178,7 @@ class PBPRegressor(BaseRegressor):
         return tags
 
     def _set_up(self, X, y, sample_weight, plan: FitPlan):
-        data = self._encode(X, y, sample_weight, plan)
+        data = encode_rows(self, X, y, sample_weight, plan)
         seed = self.seed_ if plan.resume else draw_seed(self.random_state)
         if data.y.shape[1] > 1:
             raise ValueError(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sk_deltauq._estimators.regressor import NetworkRegressor
+from sk_deltauq._estimators.network_regressor import NetworkRegressor
 from sk_deltauq._networks.mlp import MLP, PlainNetwork
 from sk_deltauq._training.method import Method
 from sk_deltauq._training.rows import Batches

@@ -1,0 +1,91 @@
+"""The regressors whose networks predict normal densities: training and calibration."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS, TARGET_CONSTRAINT
+from sk_deltauq._estimators.regressor import BaseRegressor
+from sk_deltauq._estimators.targets import encode_rows
+from sk_deltauq._networks.heads import GaussianHead
+from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._training.calibration import calibrate
+from sk_deltauq._training.conformal import score_held_out
+from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
+from sk_deltauq._training.method import Method
+from sk_deltauq._validation import FitPlan
+
+# "auto" embeds the inputs from this many rows per feature on. Sinusoidal features are six more
+# inputs per feature. With fewer rows they hurt linear functions more than they helped curved ones.
+_ROWS_PER_FEATURE_TO_EMBED = 25
+
+
+class NetworkRegressor(BaseRegressor):
+    """A regressor whose networks predict normal densities; a subclass names the method."""
+
+    std_factor_: float | np.ndarray
+    outlier_scale_: float | np.ndarray
+    net_: Any  # a `StackedNet`
+    _trained_: TrainedNet
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NETWORK_CONSTRAINTS,
+        **TARGET_CONSTRAINT,
+        "noise": [StrOptions({"heteroscedastic", "homoscedastic"}), None],
+        "nll_beta": [Interval(Real, 0, 1, closed="both")],
+        "calibrate": ["boolean"],
+    }
+
+    @abstractmethod
+    def _method(self, plan: FitPlan) -> Method:
+        """Return the method, made from the current parameters."""
+
+    def _set_up(self, X, y, sample_weight, plan: FitPlan):
+        data, params = encode_rows(self, X, y, sample_weight, plan), self.get_params(deep=False)
+        method = self._method(plan)
+        # The loss of a variational network is a bound on the evidence, without such weights.
+        noise, nll_beta = params["noise"], params.get("nll_beta", 0.0)
+        make_head = partial(GaussianHead, self.n_outputs_, noise, nll_beta)
+        embedding = params["embedding"]
+        if embedding == "auto":
+            has_rows = len(data.x) >= _ROWS_PER_FEATURE_TO_EMBED * data.x.shape[1]
+            # A user's module gets the rows as its author expects them.
+            embedding = "alternating" if has_rows and params.get("module") is None else None
+        previous, name = self._trained_ if plan.resume else None, type(self).__name__
+        fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
+        names = "std_factor_", "outlier_scale_"
+        defaults = {name: np.ones(self.n_outputs_) for name in names}
+        if plan.partial and plan.resume:  # keep what the last fit found
+            defaults = {name: np.atleast_1d(getattr(self, name)) for name in names}
+        find_scales = partial(
+            calibrate,
+            enabled=params["calibrate"],
+            ddof=method.ddof,
+            defaults=defaults,
+            y_scale=self.y_scaler_.scale_,
+        )
+
+        def calibrate_and_score(net, hold_out):
+            scales = find_scales(net, hold_out)
+            predictor = self._make_predictor(fit.start, scales)
+            return {**scales, "_conformity_": score_held_out(net, hold_out, predictor)}
+
+        return partial(run_fit, fit, calibrate_and_score)
+
+    def _predictor(self):
+        names = "std_factor_", "outlier_scale_"
+        return self._make_predictor(self._trained_, {n: getattr(self, n) for n in names})
+
+    def _make_predictor(self, trained: TrainedNet, scales):
+        return trained.predictor(
+            x_scaler=self.x_scaler_,
+            y_scaler=self.y_scaler_,
+            std_factor=np.atleast_1d(scales["std_factor_"]),
+            outlier_scale=np.atleast_1d(scales["outlier_scale_"]),
+            added_std=self._constant_std_ / self.y_scaler_.scale_,
+        )
