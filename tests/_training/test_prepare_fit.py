@@ -99,11 +99,11 @@ def assert_equal(found, expected):
 
 
 def test_the_settings_are_the_parameters():
-    settings = prepare(net_params={"lr": 0.5}, verbose=1).settings
+    settings = prepare(net_params={"optimizer__eps": 0.5}, verbose=1).settings
     for name, value in PARAMS.items():
         if hasattr(settings, name) and name not in ("net_params", "verbose"):
             assert getattr(settings, name) == value, name
-    assert settings.net_params == {"lr": 0.5}
+    assert settings.net_params == {"optimizer__eps": 0.5}
     assert settings.verbose is True
     assert settings.name == "TheName"
     assert settings.partial is False
@@ -288,7 +288,9 @@ def test_fixed_parameters_cannot_change(plan, name, value):
         prepare(Keep(), plan, first, early_stopping=False, **{"special": 1, name: value})
 
 
-@pytest.mark.parametrize(("name", "value"), [("alpha", 0.5), ("net_params", {"lr": 0.1})])
+@pytest.mark.parametrize(
+    ("name", "value"), [("alpha", 0.5), ("net_params", {"optimizer__eps": 0.1})]
+)
 def test_a_new_optimizer_takes_the_current_values(name, value):
     first = run(early_stopping=False)["_trained_"]
     changed = {"early_stopping": False, name: value}
@@ -300,11 +302,11 @@ def test_a_new_optimizer_takes_the_current_values(name, value):
 
 
 def test_all_changes_are_named_and_equal_values_are_no_change():
-    first = run(early_stopping=False, net_params={"lr": 0.1})["_trained_"]
+    first = run(early_stopping=False, net_params={"optimizer__eps": 0.1})["_trained_"]
     with pytest.raises(ValueError, match=r"another activation, alpha\."):
         prepare(None, partial, first, early_stopping=False, alpha=1, activation="relu",
-                net_params={"lr": 0.1})  # fmt: skip
-    same = {"hidden_layer_sizes": np.array([8, 6]), "net_params": {"lr": 0.1}}
+                net_params={"optimizer__eps": 0.1})  # fmt: skip
+    same = {"hidden_layer_sizes": np.array([8, 6]), "net_params": {"optimizer__eps": 0.1}}
     prepare(None, partial, first, early_stopping=False, **same)
 
 
