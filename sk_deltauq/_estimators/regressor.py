@@ -350,6 +350,7 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
         Chunk by chunk, so that only the answers are held for all rows.
         """
+        check_is_fitted(self)
         if self.target_transform_ is not None:
             names = [name.replace("total", "std") for name in names]
             moments = self._map_blocks(
