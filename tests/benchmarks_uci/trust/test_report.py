@@ -1,6 +1,9 @@
+from collections import defaultdict
+from statistics import fmean
+
 import pytest
 
-from benchmarks_uci.trust import report
+from benchmarks_uci.trust import report, results
 from benchmarks_uci.trust.names import CLASSIFIER, COMPARISON, OURS, SMALL
 
 
@@ -104,3 +107,13 @@ def test_the_committed_results_show_the_failures_of_the_first_version():
     assert float(found[3].split()[0]) == pytest.approx(0.06, abs=0.03)
     assert found[-1] == "no"
     assert "first version" in report.read_committed()
+
+
+def test_only_cells_of_few_rows_fall_below_four_fifths():
+    """As the page on trust says."""
+    cells = defaultdict(list)
+    for row in results.read(results.NOW):
+        if (row["situation"], row["method"]) == (SMALL, OURS):
+            cells[row["cell"], row["n"]].append(row["coverage"])
+    low = {n for (_, n), values in cells.items() if fmean(values) < 0.80}
+    assert low == {5, 10, 15}
