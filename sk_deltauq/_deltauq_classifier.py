@@ -119,6 +119,9 @@ class DeltaUQClassifier(NetworkClassifier):
         Mean log-likelihood of the held-out rows after each epoch. None without early stopping.
     best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
         Best held-out score of each network; None without hold-out.
+    frequency_weight_ : float or None
+        Weight of the class frequencies in the predicted probabilities; None without hold-out. It
+        is the posterior mean under the likelihood of the held-out rows, with a Beta(1/2, 2) prior.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     temper_range_ : tuple of float, or None

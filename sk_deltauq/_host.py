@@ -42,7 +42,6 @@ class Stream(IntEnum):
     MODULE = 4
     MASKS = 5
     DRAWS = 6
-    LANDMARKS = 7
 
 
 def draw_seed(random_state) -> int:

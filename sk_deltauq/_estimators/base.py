@@ -60,7 +60,8 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         """Check everything, then train; an error leaves no half-fitted estimator.
 
         A mistake in the parameters or the data leaves the estimator as it was. A failure during
-        training, Ctrl-C included, leaves it unfitted, or as it was if it continued from a fit.
+        training leaves it unfitted, or as it was if it continued from a fit. So does a Ctrl-C
+        before the end of the first epoch; a later one ends training and keeps the best weights.
         """
         self._validate_params()
         before = vars(self).copy()

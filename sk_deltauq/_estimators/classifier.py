@@ -52,6 +52,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
     classes_: np.ndarray
     net_: Any  # a `StackedNet`
     _trained_: TrainedNet
+    frequency_weight_: float | None
     _mixing_: FrequencyMixing | None
 
     @abstractmethod
@@ -164,8 +165,9 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes)
-            Mean of the components' probabilities. Columns are in the order of `classes_`; each
-            row sums to one.
+            Mean of the components' probabilities, mixed with the class frequencies. Columns are
+            in the order of `classes_`; each row sums to one. The weight of the frequencies,
+            `frequency_weight_`, comes from held-out rows and falls as rows are added.
         """
         return self._summarise(X)[0]
 
@@ -327,7 +329,8 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
             if hold_out is not None:
                 mixing = FrequencyMixing.estimate(net, hold_out, data, len(self.classes_))
             found = calibrate_temper(net, hold_out, tempers=params.get("temper"))
-            return {**found, "_mixing_": mixing}
+            weight = None if mixing is None else mixing.weight
+            return {**found, "frequency_weight_": weight, "_mixing_": mixing}
 
         return partial(run_fit, fit, calibrate)
 

@@ -271,6 +271,8 @@ class MCDropoutClassifier(NetworkClassifier):
         Mean log-likelihood of the held-out rows after each epoch.
     best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
         Best held-out score of each network; None without hold-out.
+    frequency_weight_ : float or None
+        Weight of the class frequencies in the predicted probabilities; None without hold-out.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet
