@@ -5,7 +5,9 @@ import pytest
 import torch
 from scipy.spatial.distance import cdist
 
+from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._novelty import DistanceInflation, ReferenceRows
+from sk_deltauq._validation import scale_to_tensor
 
 
 def rows(n_rows, n_features=3, seed=0):
@@ -165,3 +167,25 @@ def test_the_factor_grows_with_the_distance_from_the_rows():
     inflate(x, 0.7)(new).sum().backward()
     assert (new.grad[0] == 0).all()
     assert (new.grad[1] > 0).all()
+
+
+def test_a_new_group_is_as_far_as_the_groups_are_from_each_other():
+    """Rows of one group lie close together: without `groups` a new group counts as far away."""
+    rng = np.random.default_rng(0)
+
+    def draw(n_groups):
+        centres = rng.normal(size=(n_groups, 4))
+        ids = np.repeat(np.arange(n_groups), 10)
+        return centres[ids] + 0.02 * rng.normal(size=(len(ids), 4)), ids
+
+    (X, ids), (X_new, _) = draw(40), draw(100)
+    y = X[:, 0] + rng.normal(size=40)[ids]
+    shares = []
+    for groups in (ids, None):
+        model = DeltaUQRegressor(max_iter=3, random_state=0).fit(X, y, groups=groups)
+        inflation = model._trained_.kept["_inflation_"]
+        scaled = scale_to_tensor(X_new, model.x_scaler_)
+        shares.append(float((inflation(scaled) == 1).double().mean()))
+    assert len(model._trained_.kept["_references_"].rows) == 400
+    assert shares[0] > 0.8
+    assert shares[1] < 0.1
