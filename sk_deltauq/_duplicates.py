@@ -16,6 +16,10 @@ from sk_deltauq.exceptions import UncertaintyWarning
 # targets. Then the table is coarse: its equal rows are different observations.
 _COPIES_PER_EXCEPTION = 100
 
+# With more copies per distinct row the table is coarse too, even if equal rows always agree, as in
+# a table of a few yes-or-no columns. Merging would leave too few rows to hold out.
+_MOST_COPIES = 10
+
 # A near copy is this much nearer than the 20th neighbour. If rows are spread evenly along a curve
 # or in more dimensions, at most 4 % of them are near copies.
 _NEAR, _N_NEIGHBOURS, _SHARE_TO_WARN = 0.002, 20, 0.1
@@ -31,7 +35,7 @@ def merge_copies(X, Y, weights, groups=None):
     Returns row numbers, in their order, and weights; the row numbers are None without copies.
     """
     n_distinct_x, _, _ = _find_distinct(X)
-    if n_distinct_x == len(X):
+    if n_distinct_x == len(X) or len(X) > _MOST_COPIES * n_distinct_x:
         return None, weights
     n_distinct, first, which = _find_distinct(np.column_stack([X, Y]))
     if (n_distinct - n_distinct_x) * _COPIES_PER_EXCEPTION > n_distinct_x:

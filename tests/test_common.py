@@ -12,8 +12,8 @@ import sk_deltauq
 from sk_deltauq import baselines
 
 BY_CHANCE = (
-    "A row of weight two is not the same as the row twice where mini-batches are drawn at random: "
-    "twice the rows make other mini-batches."
+    "The check shuffles the weighted rows, and rows in another order meet other random numbers. "
+    "Without the shuffle, copies equal weights to the last bit (tests/test_duplicates.py)."
 )
 NO_PARTIAL_FIT = "Its partial_fit refuses early_stopping=True: one call has no later epochs."
 

@@ -76,6 +76,22 @@ def test_copies_are_merged_as_in_a_dictionary(rng, n_distinct, n_targets, groupe
         assert len(kept) == len(expected)
 
 
+def test_a_table_of_few_cells_keeps_its_rows(rng):
+    """More than ten copies per distinct row, on average, are observations of a coarse table."""
+    X, Y, weights = np.eye(4), np.arange(4.0)[:, None], np.ones(41)
+    rows = np.arange(41) % 4
+    assert merge_copies(X[rows], Y[rows], weights)[0] is None
+    assert len(merge_copies(X[rows[:40]], Y[rows[:40]], weights[:40])[0]) == 4
+
+
+def test_a_classifier_learns_a_table_of_four_cells():
+    """Exclusive or: with one row per cell, each network would lack a cell."""
+    X = np.random.default_rng(0).integers(0, 2, size=(200, 2)).astype(float)
+    y = X[:, 0] != X[:, 1]
+    model = sk_deltauq.DeltaUQClassifier(max_iter=100, random_state=0).fit(X, y)
+    assert model.score(X, y) == 1
+
+
 def test_rows_without_copies_stay_as_they_are(rng):
     weights = rng.uniform(size=20)
     kept, same = merge_copies(rng.normal(size=(20, 2)), np.zeros((20, 1)), weights)
