@@ -89,9 +89,9 @@ class ConformityScores:
             raise ValueError(
                 f"coverage={coverage} with method='conformal' needs at least {fewest} held-out "
                 f"rows, and this model has {n_rows}. Lower coverage to at most "
-                f"{math.floor(1e4 * n_rows / (n_rows + 1)) / 1e4}, or fit with more rows, or with "
-                "more members, each of which holds out other rows. Or call conformalize(X, y) "
-                f"with at least {fewest} rows that were not used to fit."
+                f"{math.floor(1e4 * n_rows / (n_rows + 1)) / 1e4}, or fit with more rows or a "
+                "larger validation_fraction, or call conformalize(X, y) with at least "
+                f"{fewest} rows that were not used to fit."
             )
 
     def bound(self, means: np.ndarray, stds: np.ndarray, coverage: float) -> np.ndarray:
