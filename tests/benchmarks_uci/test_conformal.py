@@ -33,6 +33,9 @@ def test_scores_of_known_intervals():
 def test_a_small_run_writes_a_table_of_all_methods(tmp_path, monkeypatch):
     pytest.importorskip("mapie")
     monkeypatch.setattr(conformal, "DeltaUQRegressor", partial(DeltaUQRegressor, max_iter=2))
+    (X, y), new = conformal.draw_simulated(0)
+    few = (X[:150], y[:150]), (new[0][:100], new[1][:100])
+    monkeypatch.setattr(conformal, "draw_simulated", lambda seed: few)
     monkeypatch.setattr(conformal, "SETS", ())
     monkeypatch.setattr(conformal.measure, "__defaults__", (range(130, 131),))
     out = tmp_path / "found.csv"
