@@ -1,6 +1,6 @@
 """Conformal intervals on the same splits: ours, and MAPIE's residual-normalised split conformal.
 
-python -m benchmarks_uci.conformal --data-dir FOLDER
+python -m benchmarks_uci conformal --data-dir FOLDER
 
 Splits are `random80` with the seeds 130 to 134. MAPIE fits its model on 60 % of the
 training rows, its model of the residuals on 20 %, and the interval on 20 %. Ours use all training
@@ -173,11 +173,11 @@ def write_table(path: Path = COMMITTED) -> str:
     return write_pipes(["set", "method", *SCORES.values()], rows, n_left=2)
 
 
-@click.command()
+@click.command("conformal")
 @source_options
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default=COMMITTED)
 def main(sources, out):
-    """Measure all methods on all sets, write the scores, and show the table."""
+    """Compare conformal intervals with MAPIE, write the scores, and show the table."""
     rows = []
     with limit_threads(1):
         for name in SETS:
@@ -191,7 +191,3 @@ def main(sources, out):
             {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows
         )
     click.echo(write_table(out))
-
-
-if __name__ == "__main__":
-    main()
