@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from benchmarks_uci import conformal
 from benchmarks_uci.analysis.tables import escape, write_pipes
 from benchmarks_uci.datasets import EMBEDDED, SETS
 from benchmarks_uci.regression.methods import ABLATIONS, LARGE, METHODS, PRESETS
@@ -107,6 +108,7 @@ TABLES = {
     "methods": list_methods,
     "ablations": list_ablations,
     **{f"preset {name}": lambda name=name: list_settings(name) for name in PRESETS},
+    "conformal": conformal.write_table,
     "trust situations": lambda: trust.write_situations(trust.read_committed()),
     "trust small": lambda: trust.write_small(trust.read_committed()),
     "trust sizes": lambda: trust.write_sizes(trust.read_committed()),

@@ -37,25 +37,26 @@ class FoldScores:
 
     components: np.ndarray | None  # numbers of components; None for all
     scores: np.ndarray  # (output, row), ascending
-    cumulative: np.ndarray  # sums of the weights in this order, (output, row)
+    cumulative: np.ndarray  # weight of the first rows in this order, from 0 rows, (output, row)
 
     @classmethod
     def sort(cls, components, scores: np.ndarray, weights: np.ndarray) -> FoldScores:
         """Sort scores `(row, output)`; `weights` are `(row,)`."""
         order = scores.T.argsort(axis=1, kind="stable")  # (output, row)
         ranked = np.take_along_axis(scores.T, order, axis=1)
-        return cls(components, ranked, weights[order].cumsum(axis=1))
+        cumulative = weights[order].cumsum(axis=1)
+        return cls(components, ranked, np.pad(cumulative, ((0, 0), (1, 0))))
 
     def find_quantile(self, output: int, share: float) -> float:
         """Return the smallest score at or below which the rows have this share of the weight."""
-        scores, cumulative = self.scores[output], self.cumulative[output]
+        scores, cumulative = self.scores[output], self.cumulative[output, 1:]
         place = np.searchsorted(cumulative, share * cumulative[-1] * (1 - _ROUNDING))
         return scores[min(place, len(scores) - 1)]
 
     def weigh_up_to(self, output: int, limits: np.ndarray) -> np.ndarray:
         """Return the weight of the rows with scores of at most `limits`, of the same shape."""
-        places = np.searchsorted(self.scores[output], limits, side="right")
-        return np.append(0.0, self.cumulative[output])[places]
+        places = self.scores[output].searchsorted(limits, side="right")
+        return self.cumulative[output][places]
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,9 @@ class ConformityScores:
             raise ValueError(
                 f"coverage={coverage} with method='conformal' needs at least {fewest} held-out "
                 f"rows, and this model has {n_rows}. Lower coverage to at most "
-                f"{math.floor(1e4 * n_rows / (n_rows + 1)) / 1e4}, or fit with more rows, or with "
-                "more members, each of which holds out other rows. Or call conformalize(X, y) "
-                f"with at least {fewest} rows that were not used to fit."
+                f"{math.floor(1e4 * n_rows / (n_rows + 1)) / 1e4}, or fit with more rows or a "
+                "larger validation_fraction, or call conformalize(X, y) with at least "
+                f"{fewest} rows that were not used to fit."
             )
 
     def bound(self, means: np.ndarray, stds: np.ndarray, coverage: float) -> np.ndarray:

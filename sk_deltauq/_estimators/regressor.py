@@ -234,21 +234,33 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
         Let n be the number of held-out rows. They and the new row must be exchangeable, for
         example independent and from one population. The coverage is an average over training
-        sets and new rows, not for each row, and not out of distribution. It is at least
+        sets and new rows, not for each row, and not out of distribution. If the held-out rows had
+        no part in the fit, it is at least
 
         - `coverage` if all networks hold out the same rows (`X_val` in `fit`, or after
           `conformalize`): split conformal prediction.
         - `1 - 2 * (1 - coverage) - min(2 * (1 - 1/K) / (n/K + 1), (1 - K/n) / (K + 1))` with K
-          folds (theorem 4 of [1]_). This is the worst case. In practice the coverage is close to
-          `coverage`, or slightly above.
+          folds (theorem 4 of [1]_). This is the worst case. In simulations with 3 or 5 folds,
+          intervals of 0.9 covered 0.90 to 0.93.
 
-        The networks are not fully independent of their held-out rows, which choose the epoch to
-        stop at and have a part in the scaling. So the guarantee of `fit` is exact only up to
-        these choices, which matter little in simulations. The guarantee after `conformalize`
-        is exact.
+        After `conformalize`, the rows have no part in the fit. The rows that `fit` holds out
+        do: they choose the epoch to stop at, calibrate the standard deviations, and have a part
+        in the scaling. So `fit` gives no strict guarantee. In simulations with one fold of 12 or
+        20 rows, this cost up to 0.026 of the coverage (the standard error is 0.008). From 40
+        held-out rows on, no loss was significant.
 
-        Rows with sample weights count by their weights, and a new row has the mean weight of the
-        held-out rows. The guarantee then holds only approximately.
+        With sample weights, each row counts by its weight, and a new row has the mean weight of
+        the held-out rows. No guarantee is then exact, not even after `conformalize`.
+
+        With `groups`, folds are whole groups, but the scores count rows. Rows of one group are
+        not exchangeable with a row of a new group, so there is no guarantee for new groups. In a
+        simulation with 10 very different groups, intervals of 0.9 covered 0.88.
+
+        With `warm_start` on other rows than before, the networks may have trained on rows that
+        are now held out. Call `conformalize` with new rows then.
+
+        With `target_transform`, the scores belong to the transformed target. The inverse
+        transformation maps the bounds to the units of `y`, which does not change the coverage.
 
         References
         ----------
@@ -272,8 +284,8 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         """Use new rows for the conformal intervals, in place of the rows held out by `fit`.
 
         Predictions do not change, except `predict_interval(X, method="conformal")`. Its coverage
-        guarantee is then exact: none of these rows had a part in the fit. The next call of `fit`
-        or `partial_fit` forgets these rows.
+        guarantee is then exact if all weights are equal: none of these rows had a part in the
+        fit. The next call of `fit` or `partial_fit` forgets these rows.
 
         Parameters
         ----------
