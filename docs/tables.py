@@ -15,6 +15,7 @@ from benchmarks_uci.regression.methods import ABLATIONS, LARGE, METHODS, PRESETS
 from benchmarks_uci.regression.protocols import PROTOCOLS
 from benchmarks_uci.speed.results import HEADERS, Result
 from benchmarks_uci.trust import report as trust
+from benchmarks_uci.trust import uci
 
 RESULTS = Path(__file__).parents[1] / "benchmarks_uci" / "results"
 
@@ -101,6 +102,11 @@ def list_speed(name: str) -> str:
     return f"{table}\n\nMeasured with: {escape(facts)}.\n"
 
 
+def compare_versions(protocol: str) -> str:
+    """One row per set: scores of the version before and of this version."""
+    return uci.write_table(protocol, uci.read_frame(protocol))
+
+
 TABLES = {
     "sets": list_sets,
     "citations": list_citations,
@@ -112,5 +118,7 @@ TABLES = {
     "trust situations": lambda: trust.write_situations(trust.read_committed()),
     "trust small": lambda: trust.write_small(trust.read_committed()),
     "trust sizes": lambda: trust.write_sizes(trust.read_committed()),
+    "trust uci": lambda: compare_versions("random80"),
+    **{f"trust {name}": lambda name=name: compare_versions(name) for name in ("gap", "tail")},
     **{f"speed {name}": lambda name=name: list_speed(name) for name in ("cpu", "gpu")},
 }

@@ -104,7 +104,7 @@ def paired_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
         column = [_format(cells.get(data), metric, n_splits[data]) for data in columns[0]]
         column.append(f"{(rows['mean'] > 0).sum()} of {len(rows)}")
         if metric.unit_free:
-            column.append(_format_p(signed_rank_test(rows["mean"].tolist())) or "-")
+            column.append(format_p(signed_rank_test(rows["mean"].tolist())) or "-")
         headers.append(str(method))
         columns.append(column)
     columns[0] += [f"sets where {reference} is better", "all sets (Wilcoxon)"]
@@ -133,11 +133,12 @@ def _format(cell: dict | None, metric: Metric, n_splits: int) -> str:
         return "-"
     text = format_value(cell["mean"], cell["error"], metric, sign="+")
     fewer = f"{cell['n']}/{n_splits}" if cell["n"] < n_splits else ""
-    details = ", ".join(filter(None, [_format_p(cell["p_value"]), fewer]))
+    details = ", ".join(filter(None, [format_p(cell["p_value"]), fewer]))
     return f"{text} ({details})" if details else text
 
 
-def _format_p(value: float | None) -> str:
+def format_p(value: float | None) -> str:
+    """Write a p-value; nothing if it is missing."""
     if value is None or np.isnan(value):
         return ""
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

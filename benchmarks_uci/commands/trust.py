@@ -12,7 +12,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from benchmarks_uci.commands.common import Names
 from benchmarks_uci.threads import threads as limit_threads
-from benchmarks_uci.trust import report, results, runner
+from benchmarks_uci.trust import report, results, runner, uci
 from benchmarks_uci.trust.cases import CASES, SITUATIONS
 
 logger = logging.getLogger("benchmarks_uci")
@@ -38,6 +38,7 @@ def trust(quick, threads, only, out, of_report):
     """
     if of_report:
         click.echo(report.write_report(report.read_committed()))
+        click.echo(f"\n{uci.write_report()}")
         return
     if out is not None and not out.parent.is_dir():
         raise click.BadParameter(f"there is no folder {str(out.parent)!r}.", param_hint="--out")

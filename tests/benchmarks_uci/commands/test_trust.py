@@ -1,4 +1,4 @@
-from benchmarks_uci.trust import report, results, runner
+from benchmarks_uci.trust import report, results, runner, uci
 from benchmarks_uci.trust.cases import CASES
 
 
@@ -37,7 +37,8 @@ def test_the_report_of_the_committed_results_fits_nothing(invoke, monkeypatch):
     monkeypatch.setattr(runner, "run_case", None)
     result = invoke("trust", "--report")
     assert result.exit_code == 0
-    assert result.stdout.strip() == report.write_report(report.read_committed())
+    expected = report.write_report(report.read_committed()), uci.write_report()
+    assert result.stdout.strip() == "\n\n".join(expected).strip()
 
 
 def test_wrong_options_are_explained_at_once(invoke, tmp_path):
