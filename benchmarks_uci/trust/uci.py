@@ -183,8 +183,8 @@ def count_extrapolation(means: pd.DataFrame, gaps: pd.DataFrame) -> list[str]:
     largest = gaps.max()
     return [
         *lines,
-        f"The density NLL of Delta-UQ differs from its NLL by at most {largest[NOW]:.2g} nats on "
-        f"a split (before: {largest[BEFORE]:.3g}).",
+        f"The density NLL of Delta-UQ differs from its NLL by at most {largest[NOW]:.2f} nats on "
+        f"a split (before: {largest[BEFORE]:.2f}).",
     ]
 
 

@@ -29,6 +29,11 @@ def write_results(folder, protocol, change, keep=lambda record: True):
     return before
 
 
+def read_means(path):
+    scores = ["nll", "crps", "coverage"]
+    return pd.read_csv(path).groupby(["data", "method"])[scores].mean()
+
+
 def find_row(text, *titles):
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
@@ -138,6 +143,23 @@ def test_committed_results_belong_to_the_main_ones(protocol):
         "DeltaUQRegressor",
         "DeepEnsembleRegressor",
     }
+
+
+@pytest.mark.parametrize("protocol", ["gap", "tail"])
+def test_yacht_pays_for_its_crps_out_of_distribution(protocol):
+    """As the page on extrapolation says."""
+    before = read_means(MAIN / f"{protocol}-default.csv").loc["yacht", uci.OURS]
+    now = read_means(FOLDER / f"uci-{protocol}.csv").loc["yacht", uci.OURS]
+    assert now["crps"] < before["crps"]
+    assert now["nll"] > before["nll"]
+    assert now["coverage"] < min(0.75, before["coverage"])
+
+
+def test_intervals_of_yacht_are_too_wide():
+    """As the page on trust says."""
+    means = read_means(FOLDER / "uci-random80.csv")
+    for method in uci.COMPARED:
+        assert means.loc[("yacht", method), "coverage"] > uci.WANTED[1]
 
 
 def test_the_report_shows_each_protocol_with_results(tmp_path):
