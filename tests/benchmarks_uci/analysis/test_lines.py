@@ -67,7 +67,7 @@ def test_settings_come_from_the_records_and_their_choice_from_the_methods():
         failed(method="lost", settings=None, settings_id=None),
     ]
     assert lines.describe_settings(found, make_run(found), STUDY) == [
-        "deltauq: Delta-UQ. One network, 20 anchors. Settings: Deltauq(width=50); protein: "
+        f"deltauq: Delta-UQ. {method.description} Settings: Deltauq(width=50); protein: "
         f"width=100. How chosen: {method.chosen}",
         "gone: a method that the study no longer has. Settings: G(inner=H(a=1)).",
         "lost: a method that the study no longer has. Settings: unknown, because no task came "
