@@ -7,7 +7,6 @@ errors look smaller than the errors on new rows.
 from __future__ import annotations
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
 from sk_deltauq._warnings import warn_caller
 from sk_deltauq.exceptions import UncertaintyWarning
@@ -23,7 +22,10 @@ _MOST_COPIES = 10
 # A near copy is this much nearer than the 20th neighbour. If rows are spread evenly along a curve
 # or in more dimensions, at most 4 % of them are near copies.
 _NEAR, _N_NEIGHBOURS, _SHARE_TO_WARN = 0.002, 20, 0.1
-_N_ASKED = 256
+_N_ASKED, _CHUNK_ELEMENTS = 256, 2**22
+
+# Rounding gives equal rows a distance of about 1e-8 of their norm.
+_EQUAL = 1e-6
 
 
 def merge_copies(X, Y, weights, groups=None):
@@ -65,13 +67,12 @@ def warn_about_near_copies(x: np.ndarray) -> None:
     """Warn if many of the scaled rows `(row, feature)` have a near copy that is not equal."""
     if len(x) <= 2 * _N_NEIGHBOURS:
         return
+    x = x.astype(np.float64)
     asked = x[np.linspace(0, len(x) - 1, min(len(x), _N_ASKED)).astype(int)]
-    # The nearest row is the row itself.
-    distances, _ = (
-        NearestNeighbors(n_neighbors=_N_NEIGHBOURS + 1, algorithm="brute").fit(x).kneighbors(asked)
-    )
-    nearest, far = distances[:, 1], distances[:, -1]
-    share = float(np.mean((nearest > 0) & (nearest < _NEAR * far)))
+    step = max(1, _CHUNK_ELEMENTS // len(x))
+    parts = (_measure_neighbours(asked[i : i + step], x) for i in range(0, len(asked), step))
+    nearest, far = np.concatenate(list(parts)).T
+    share = float(np.mean((nearest > _EQUAL * far) & (nearest < _NEAR * far)))
     if share >= _SHARE_TO_WARN:
         warn_caller(
             f"About {share:.0%} of the rows of X have a near copy among the other rows. If the "
@@ -80,3 +81,11 @@ def warn_about_near_copies(x: np.ndarray) -> None:
             "the copies.",
             UncertaintyWarning,
         )
+
+
+def _measure_neighbours(asked, x):
+    """Measure the distances to the nearest and to the 20th other row, `(asked row, 2)`."""
+    squares = (asked**2).sum(axis=1)[:, None] - 2 * asked @ x.T + (x**2).sum(axis=1)
+    # The nearest row is the row itself.
+    squares = np.partition(squares, [1, _N_NEIGHBOURS], axis=1)[:, [1, _N_NEIGHBOURS]]
+    return np.sqrt(squares.clip(min=0))

@@ -195,7 +195,8 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
         kept = method.draw(net.module_, fit.context)
     # Before calibration: conformity scores need the inflation that predictions have.
     _weigh_inflation(net, fit, kept)
-    found = {**monitor.summarise(), **calibrate(net, hold_out)}
+    with _host_of_training(fit):
+        found = {**monitor.summarise(), **calibrate(net, hold_out)}
     on_all_rows = settings.ends_on_all_rows and fit.context.data.validation is None
     if on_all_rows and hold_out is not None and not budget.reason:
         with _host_of_training(fit):
