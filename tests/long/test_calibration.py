@@ -23,7 +23,8 @@ def test_intervals_of_five_members_cover_what_they_claim(noise):
         model = DeltaUQRegressor(n_members=5, noise=noise, random_state=seed).fit(X, y)
         covered.append(coverage(y_new, *model.predict_interval(X_new, 0.9).T))
     assert 0.87 < np.mean(covered) < 0.94
-    assert np.min(covered) > 0.84
+    # Held-out rows of one data set leave a standard error of about 0.02.
+    assert np.min(covered) > 0.82
 
 
 @pytest.mark.parametrize(("n", "tolerance"), [(300, 0.15), (1000, 0.05)])
