@@ -109,15 +109,7 @@ def prepare_fit(
     settings = _read_settings(params, name, plan)
     seed = previous.seed if previous else draw_seed(params["random_state"])
     call, kept = (previous.n_calls, previous.kept) if previous else (0, None)
-    hold_out = plan_hold_out(
-        settings.early_stopping,
-        data,
-        settings.n_members,
-        settings.validation_fraction,
-        partial=plan.partial,
-    )
-    if previous:
-        hold_out = replace(hold_out, n_networks=previous.net.module_.core.n_members)
+    hold_out = _plan_hold_out(settings, data, previous)
     members = [m for m in range(hold_out.n_networks) for _ in method.variants or [method]]
     head = make_head(len(members))
 
@@ -159,6 +151,20 @@ def prepare_fit(
     net = make_net(network, head, settings, batch_size, previous=net)
     start = TrainedNet(net, method, kept, seed, call, fixed)
     return NetworkFit(settings, rows, batches, context, start)
+
+
+def _plan_hold_out(settings: TrainingSettings, data: FitData, previous: TrainedNet | None):
+    """Plan folds and networks; a fit that continues keeps its networks."""
+    hold_out = plan_hold_out(
+        settings.early_stopping,
+        data,
+        settings.n_members,
+        settings.validation_fraction,
+        partial=settings.partial,
+    )
+    if previous:
+        hold_out = replace(hold_out, n_networks=previous.net.module_.core.n_members)
+    return hold_out
 
 
 def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
