@@ -24,9 +24,6 @@ _MOST_COPIES = 10
 _NEAR, _N_NEIGHBOURS, _SHARE_TO_WARN = 0.002, 20, 0.1
 _N_ASKED, _CHUNK_ELEMENTS = 256, 2**22
 
-# Rounding gives equal rows a distance of about 1e-8 of their norm.
-_EQUAL = 1e-6
-
 
 def merge_copies(X, Y, weights, groups=None):
     """Find the rows to keep, and the summed weights of each with its copies.
@@ -72,7 +69,7 @@ def warn_about_near_copies(x: np.ndarray) -> None:
     step = max(1, _CHUNK_ELEMENTS // len(x))
     parts = (_measure_neighbours(asked[i : i + step], x) for i in range(0, len(asked), step))
     nearest, far = np.concatenate(list(parts)).T
-    share = float(np.mean((nearest > _EQUAL * far) & (nearest < _NEAR * far)))
+    share = float(np.mean((nearest > 0) & (nearest < _NEAR * far)))
     if share >= _SHARE_TO_WARN:
         warn_caller(
             f"About {share:.0%} of the rows of X have a near copy among the other rows. If the "
@@ -86,6 +83,9 @@ def warn_about_near_copies(x: np.ndarray) -> None:
 def _measure_neighbours(asked, x):
     """Measure the distances to the nearest and to the 20th other row, `(asked row, 2)`."""
     squares = (asked**2).sum(axis=1)[:, None] - 2 * asked @ x.T + (x**2).sum(axis=1)
-    # The nearest row is the row itself.
-    squares = np.partition(squares, [1, _N_NEIGHBOURS], axis=1)[:, [1, _N_NEIGHBOURS]]
-    return np.sqrt(squares.clip(min=0))
+    order = np.argpartition(squares, [1, _N_NEIGHBOURS], axis=1)
+    # The two nearest rows are the row itself and its neighbour, in any order. Measured again,
+    # because rounding hides small distances in the squares.
+    nearest = np.linalg.norm(x[order[:, :2]] - asked[:, None], axis=2).max(axis=1)
+    far = np.linalg.norm(x[order[:, _N_NEIGHBOURS]] - asked, axis=1)
+    return np.column_stack([nearest, far])
