@@ -138,10 +138,7 @@ def drop_rows_without_weight(weights: np.ndarray, *arrays) -> tuple[Any, ...]:
     present = weights > 0
     if present.all():
         return arrays
-    return tuple(
-        None if a is None else a[torch.from_numpy(present) if torch.is_tensor(a) else present]
-        for a in arrays
-    )
+    return tuple(None if a is None else a[present] for a in arrays)
 
 
 def check_groups(groups, X) -> np.ndarray | None:

@@ -126,7 +126,7 @@ def test_max_time_ends_training_after_the_epoch_at_hand(cls, monkeypatch):
     with pytest.warns(ConvergenceWarning, match="max_time=1.5 ended training after 2 "):
         model = make_small(cls, max_time=1.5).fit(X, y)
     assert_same_answers(answers(model, X), answers(expected, X))
-    model.partial_fit(X, y)  # one epoch, whatever its time
+    model.partial_fit(X, y)  # one epoch, even if it takes longer than max_time
 
 
 def test_at_least_one_epoch_and_no_warning_if_there_is_time():

@@ -208,8 +208,8 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
         with _host_of_training(fit):
             _train_on_all_rows(net, fit, method, budget, n_epochs=len(net.history))
         _weigh_inflation(net, fit, kept)
-        # No network is left that did not train on the held-out rows.
-        found |= dict.fromkeys(found.keys() & {"_conformity_"})
+        if "_conformity_" in found:  # no network is left that did not train on the held-out rows
+            found["_conformity_"] = None
     _warn_if_unfinished(
         settings, budget, stopped, "held-out score" if hold_out else "training loss"
     )

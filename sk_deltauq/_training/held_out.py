@@ -31,19 +31,14 @@ class HoldOut:
         self._n_components = min(max(budget, 2), _MAX_COMPONENTS)
         self._x = rows.x[rows.held_out].transpose(1, 2)  # (member, feature, sample)
         self._y = rows.y[rows.held_out].transpose(1, 2)
-        self._weights = rows.held_out_weights.double()
+        self.weights = rows.held_out_weights.double()  # (member, sample)
         self.n_units = rows.n_units
         self._row_numbers = rows.held_out  # (member, sample)
-
-    @property
-    def weights(self) -> torch.Tensor:
-        """Weights of the held-out rows, `(member, sample)`, float64."""
-        return self._weights
 
     def score(self, net: StackedNet) -> np.ndarray:
         """Return the weighted mean score of each member on its own held-out rows."""
         scores = self._map(net, net.criterion_.score, self._x, self._y, limit=self._n_components)
-        return ((scores * self._weights).sum(1) / self._weights.sum(1)).cpu().numpy()
+        return ((scores * self.weights).sum(1) / self.weights.sum(1)).cpu().numpy()
 
     def ask_all_members(self, net: StackedNet, function) -> tuple[torch.Tensor, torch.Tensor]:
         """Apply a function to the outputs of all members on the held-out rows of each member.
@@ -58,7 +53,7 @@ class HoldOut:
             self._map(net, partial(function, member), x.expand(len(self._x), -1, -1), y)
             for member, (x, y) in enumerate(zip(self._x, self._y, strict=True))
         ]
-        return torch.cat(values, dim=-1), self._weights.flatten()
+        return torch.cat(values, dim=-1), self.weights.flatten()
 
     def count_units(self) -> float:
         """Return the effective number of independent held-out rows, or groups of rows.
@@ -66,7 +61,7 @@ class HoldOut:
         A row that several networks hold out counts once. Unequal weights lower the number as in
         Kish's formula.
         """
-        weights = self._weights[self._weights > 0]
+        weights = self.weights[self.weights > 0]
         return float(self.n_units * weights.sum() ** 2 / (len(weights) * weights.square().sum()))
 
     def group_members(self) -> list[list[int]]:
@@ -92,8 +87,8 @@ class HoldOut:
 
     def keep_members(self, members: slice) -> None:
         """Drop the rows of all other members."""
-        self._x, self._y, self._weights, self._row_numbers = (
-            t[members] for t in (self._x, self._y, self._weights, self._row_numbers)
+        self._x, self._y, self.weights, self._row_numbers = (
+            t[members] for t in (self._x, self._y, self.weights, self._row_numbers)
         )
 
     @torch.inference_mode()

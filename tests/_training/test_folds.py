@@ -100,7 +100,7 @@ def test_one_row_and_partial_fit_hold_nothing_out():
 
 
 def test_early_stopping_true_takes_the_fraction_at_its_word():
-    """Whatever the number of members: they share the folds."""
+    """For any number of members: they share the folds."""
     assert count_folds(True, 12, 1, 0.1) == count_folds(True, 12, 50, 0.1) == 10
     assert count_folds(True, 12, 1, 0.3) == 4
     assert count_folds(True, 10_000, 50, 0.5) == 2
