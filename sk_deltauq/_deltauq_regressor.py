@@ -45,12 +45,13 @@ class DeltaUQRegressor(NetworkRegressor):
         The loss of each row is weighted by its predicted variance to this power [2]_. Ignored with
         `noise=None`.
     calibrate : bool, default=True
-        Whether to match the predictive distribution to the errors on held-out rows. The standard
-        deviations are multiplied by a factor for each output (`std_factor_`). Its square is shrunk
-        towards 1 with the weight of 30 rows, then raised by `4 / h` for h distinct held-out rows.
-        If the errors have heavier tails than a normal distribution, the noise gets them too
-        (`outlier_scale_`). With `noise=None` the factor is not shrunk, and the tails are normal.
-        Ignored without early stopping.
+        Whether to match the predictive distribution to the errors on held-out rows. Too small
+        standard deviations are multiplied by a factor for each output (`std_factor_`). If they are
+        too large, mainly the noise shrinks (`noise_factor_`), so that the epistemic part remains
+        out of distribution. The change of the variance is shrunk towards 1 with the weight of 30
+        rows, then raised by `4 / h` for h distinct held-out rows. If the errors have heavier tails
+        than a normal distribution, the noise gets them too (`outlier_scale_`). With `noise=None`
+        the factor is not shrunk, and the tails are normal. Ignored without early stopping.
     target_transform : str, transformer or None, default=None
         Strictly monotone transformation of the targets before standardisation. Results keep the
         units of `y`. Names are "log" (targets above 0), "log1p" (above -1), "yeo-johnson" (skewed,
@@ -147,7 +148,10 @@ class DeltaUQRegressor(NetworkRegressor):
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`. With
         `target_transform`, it has the units of the transformed target.
     std_factor_ : float or ndarray of shape (n_outputs,)
-        Factor by which `calibrate` multiplies the standard deviations; 1 without calibration.
+        Factor by which `calibrate` multiplies all standard deviations; 1 without calibration.
+    noise_factor_ : float or ndarray of shape (n_outputs,)
+        Factor by which `calibrate` multiplies the standard deviation of the noise besides, up to
+        1; 1 without calibration.
     outlier_scale_ : float or ndarray of shape (n_outputs,)
         Noise scale of one component in 20, relative to the others: larger than 1 if `calibrate`
         finds more large errors than a normal distribution has. It changes densities, intervals and

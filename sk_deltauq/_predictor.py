@@ -59,6 +59,8 @@ class Predictor:
     ddof: int = 1
     # Factor of the spread and the standard deviations of the components, (1,) or (output,).
     std_factor: np.ndarray = field(default_factory=lambda: np.ones(1))
+    # Another factor of the standard deviations of the noise, (1,) or (output,).
+    noise_factor: np.ndarray = field(default_factory=lambda: np.ones(1))
     # Standard deviation to add to the epistemic part, in units of the scaled target, (1,) or
     # (output,): a target that never varied says nothing about its spread.
     added_std: np.ndarray = field(default_factory=lambda: np.zeros(1))
@@ -111,7 +113,7 @@ class Predictor:
     @property
     def state(self) -> dict[str, Any]:
         """All numbers that determine the predictions, by name: tensors and arrays."""
-        names = "std_factor", "added_std", "outlier_scale"
+        names = "std_factor", "noise_factor", "added_std", "outlier_scale"
         state: dict[str, Any] = {name: getattr(self, name) for name in names}
         for name in ("x_scaler", "y_scaler"):
             if (scaler := getattr(self, name)) is not None:
@@ -178,9 +180,9 @@ def compute_moments(predictor: Predictor, x: torch.Tensor, names: tuple[str, ...
         epistemic = epistemic + mean_stds[0].square().mean(dim=0)
     mean, aleatoric = means[0].double() + centre, stds.square().mean(dim=0)
 
-    factor = _on(mean, predictor.std_factor)
+    factor, noise_factor = (_on(mean, f) for f in _find_factors(predictor))
     scale, offset = (_on(mean, v) for v in (predictor.y_scaler.scale_, predictor.y_scaler.mean_))
-    epistemic, aleatoric = (part.double() * factor**2 for part in (epistemic, aleatoric))
+    epistemic, aleatoric = epistemic.double() * factor**2, aleatoric.double() * noise_factor**2
     # The mean alone needs no distance from the training rows.
     inflation = None if names == ("mean",) else predictor.inflation
     if inflation is not None:
@@ -191,6 +193,11 @@ def compute_moments(predictor: Predictor, x: torch.Tensor, names: tuple[str, ...
         mean * scale + offset if name == "mean" else variances[name].sqrt() * scale
         for name in names
     ]
+
+
+def _find_factors(predictor: Predictor) -> tuple[np.ndarray, np.ndarray]:
+    """Return the factors of the standard deviations: of the means, and of the noise."""
+    return predictor.std_factor, predictor.std_factor * predictor.noise_factor
 
 
 def inflate_epistemic(factor: torch.Tensor, epistemic: torch.Tensor, aleatoric: torch.Tensor):
@@ -217,11 +224,12 @@ def spread_components(predictor: Predictor, parts, x: torch.Tensor):
     deviation.
     """
     means, stds, *mean_stds = (part.double() for part in parts)
-    factor, n_components = _on(means, predictor.std_factor), len(means)
+    factor, noise_factor = (_on(means, f) for f in _find_factors(predictor))
+    n_components = len(means)
     spread = factor * (n_components / max(n_components - predictor.ddof, 1)) ** 0.5
     centre = means.mean(dim=0)
     shifts = (means - centre) * spread
-    stds, *mean_stds = (part * factor for part in (stds, *mean_stds))
+    stds, mean_stds = stds * noise_factor, [part * factor for part in mean_stds]
     noise = None
     if mean_stds or predictor.inflation is not None or predictor.added_std.any():
         noise = stds.square().mean(dim=0).sqrt()

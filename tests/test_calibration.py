@@ -52,18 +52,23 @@ def test_it_makes_held_out_errors_as_large_as_predicted(data, n_members, n_netwo
             squared_z.append((error - averaged_away) / dist.std[row] ** 2)
     ratio, h = np.mean(squared_z), len(squared_z)
     shrunk = (h * ratio + 30) / (h + 30) if ratio > 1 else (h + 30) / (h / ratio + 30)
-    expected = np.sqrt(shrunk * (1 + 4 / h))
-    assert with_factor.std_factor_ == pytest.approx(expected, rel=1e-4)
-    assert abs(expected - 1) > 0.005, "a factor of one shows nothing"
-    assert without.std_factor_ == 1
+    parts = without.predict_uncertainty(X)
+    rows = np.concatenate(held_out)  # each row as often as in `squared_z`
+    noise_share = np.mean((parts.aleatoric / parts.total)[rows] ** 2)
+    of_noise = with_factor.noise_factor_**2
+    effect = with_factor.std_factor_**2 * (1 - noise_share + noise_share * of_noise)
+    assert effect == pytest.approx(shrunk * (1 + 4 / h), rel=2e-4)
+    assert abs(effect - 1) > 0.01, "a factor of one shows nothing"
+    assert (with_factor.noise_factor_ < 1) == (ratio < 1)
+    assert without.std_factor_ == without.noise_factor_ == 1
 
 
 @pytest.mark.parametrize("n_members", [1, 2])
 def test_it_multiplies_every_std_and_no_mean(data, n_members):
     X, _ = data
     with_factor, without = pair(data, n_members=n_members)
-    with_factor.outlier_scale_ = 1.0  # only the factor here
-    factor = with_factor.std_factor_
+    with_factor.outlier_scale_ = with_factor.noise_factor_ = 1.0  # only the factor here
+    factor = with_factor.std_factor_ = 1.5
     (mean, std), (plain_mean, plain_std) = (
         m.predict(X, return_std=True) for m in (with_factor, without)
     )
@@ -81,22 +86,39 @@ def test_it_multiplies_every_std_and_no_mean(data, n_members):
     np.testing.assert_allclose(distance, factor * plain_distance, rtol=1e-4, atol=1e-5)
 
 
+def test_the_noise_has_another_factor(data):
+    X, _ = data
+    with_factor, without = pair(data)
+    factor, noise_factor = with_factor.std_factor_, with_factor.noise_factor_
+    assert noise_factor < 1, "the predicted errors are too large here"
+    parts, plain = (m.predict_uncertainty(X) for m in (with_factor, without))
+    np.testing.assert_allclose(parts.epistemic, factor * plain.epistemic, rtol=1e-6)
+    np.testing.assert_allclose(parts.aleatoric, factor * noise_factor * plain.aleatoric, rtol=1e-6)
+    total = np.hypot(parts.epistemic, parts.aleatoric)
+    np.testing.assert_allclose(with_factor.predict(X, return_std=True)[1], total, rtol=1e-6)
+    np.testing.assert_allclose(with_factor.predict_dist(X).std, total, rtol=1e-5)
+
+
 def test_each_output_has_its_own(data):
     X, y = data
     Y = np.column_stack([y, X[:, 1]])
     with_factor, without = pair((X, Y))
-    assert with_factor.std_factor_.shape == (2,)
-    assert with_factor.std_factor_[0] != with_factor.std_factor_[1]
-    np.testing.assert_array_equal(without.std_factor_, [1, 1])
-    std, plain = (m.predict(X, return_std=True)[1] for m in (with_factor, without))
-    np.testing.assert_allclose(std, plain * with_factor.std_factor_, rtol=1e-6)
-
-
-def test_the_noise_level_is_told_with_it(data):
-    with_factor, without = pair(data, noise="homoscedastic")
-    assert with_factor.noise_std_ == pytest.approx(
-        with_factor.std_factor_ * without.noise_std_, rel=1e-6
+    noise_factor = with_factor.std_factor_ * with_factor.noise_factor_
+    assert noise_factor.shape == (2,)
+    assert noise_factor[0] != noise_factor[1]
+    for name in ("std_factor_", "noise_factor_", "outlier_scale_"):
+        np.testing.assert_array_equal(getattr(without, name), [1, 1])
+    parts, plain = (m.predict_uncertainty(X) for m in (with_factor, without))
+    np.testing.assert_allclose(
+        parts.epistemic, plain.epistemic * with_factor.std_factor_, rtol=1e-6
     )
+    np.testing.assert_allclose(parts.aleatoric, plain.aleatoric * noise_factor, rtol=1e-6)
+
+
+def test_the_noise_level_contains_both_factors(data):
+    with_factor, without = pair(data, noise="homoscedastic")
+    factor = with_factor.std_factor_ * with_factor.noise_factor_
+    assert with_factor.noise_std_ == pytest.approx(factor * without.noise_std_, rel=1e-6)
     aleatoric = with_factor.predict_uncertainty(data[0]).aleatoric
     np.testing.assert_allclose(aleatoric, with_factor.noise_std_, rtol=1e-5)
 
@@ -135,7 +157,7 @@ def test_tails_change_quantiles_and_no_moment():
 
 def test_without_held_out_rows_there_is_none(data):
     with_factor, without = pair(data, early_stopping=False)
-    assert with_factor.std_factor_ == with_factor.outlier_scale_ == 1
+    assert with_factor.std_factor_ == with_factor.noise_factor_ == with_factor.outlier_scale_ == 1
     X, _ = data
     np.testing.assert_array_equal(
         with_factor.predict(X, return_std=True), without.predict(X, return_std=True)
@@ -144,9 +166,10 @@ def test_without_held_out_rows_there_is_none(data):
 
 def test_partial_fit_keeps_it_and_a_new_fit_does_not(data):
     model = DeltaUQRegressor(**PARAMS).fit(*data)
-    factor = model.std_factor_
-    assert factor != 1
-    assert model.partial_fit(*data).std_factor_ == factor
+    factors = model.std_factor_, model.noise_factor_
+    assert 1 not in factors
+    model.partial_fit(*data)
+    assert (model.std_factor_, model.noise_factor_) == factors
     assert model.set_params(early_stopping=False).fit(*data).std_factor_ == 1
     assert DeltaUQRegressor(**PARAMS).partial_fit(*data).std_factor_ == 1
 
@@ -156,10 +179,10 @@ def test_rows_count_by_their_weights(data):
     X, y = data
     weights = np.ones(len(y))
     model = DeltaUQRegressor(**PARAMS).fit(X, y, sample_weight=weights)
-    assert model.std_factor_ == DeltaUQRegressor(**PARAMS).fit(X, y).std_factor_
+    assert model.noise_factor_ == DeltaUQRegressor(**PARAMS).fit(X, y).noise_factor_ != 1
     weights[:60] = 3
-    assert DeltaUQRegressor(**PARAMS).fit(X, y, sample_weight=weights).std_factor_ != (
-        model.std_factor_
+    assert DeltaUQRegressor(**PARAMS).fit(X, y, sample_weight=weights).noise_factor_ != (
+        model.noise_factor_
     )
 
 

@@ -99,7 +99,7 @@ def test_the_state_determines_the_predictions(model, regression_data, new):
     for name in ("x_scaler", "y_scaler"):
         getattr(target, name).mean_ = state[f"{name}.mean_"]
         getattr(target, name).scale_ = state[f"{name}.scale_"]
-    for name in ("std_factor", "outlier_scale", "added_std"):
+    for name in ("std_factor", "noise_factor", "outlier_scale", "added_std"):
         getattr(target, name)[:] = state[name]
     x = torch.from_numpy(new)
     for one, two in zip(predictor.components(x), target.components(x), strict=True):
@@ -153,6 +153,7 @@ def make_predictor(n_parts=2, n_components=3, **changes):
         y_scaler=scaler([100.0, -5.0], [10.0, 0.1]),
         ddof=1,
         std_factor=np.array([1.5, 0.75]),
+        noise_factor=np.array([0.8, 0.3]),
     )
     return replace(predictor, **changes)
 
@@ -166,6 +167,7 @@ def moments_by_hand(predictor, x):
         epistemic += (parts[2] ** 2).mean(axis=0)
     aleatoric = (stds**2).mean(axis=0)
     epistemic, aleatoric = (v * predictor.std_factor**2 for v in (epistemic, aleatoric))
+    aleatoric = aleatoric * predictor.noise_factor**2
     total = epistemic + aleatoric
     if predictor.inflation is not None:
         # Up to the variance of the training targets, which is 1 in the units of the scaled target.
@@ -248,7 +250,7 @@ def test_the_mixture_has_the_moments(scaled, n_parts, inflation, n_components, d
     factor = torch.from_numpy(predictor.std_factor)
     raw = (parts[0] - parts[0].mean(0)).double()
     expected = raw * factor * np.sqrt(n_components / max(n_components - ddof, 1))
-    own = (parts[1].double() * factor) ** 2
+    own = (parts[1].double() * factor * torch.from_numpy(predictor.noise_factor)) ** 2
     uncertain = (parts[2].double() * factor) ** 2 if n_parts == 3 else torch.zeros_like(own)
     if inflation is not None:
         share = torch.from_numpy(aleatoric / total)
@@ -354,14 +356,15 @@ def test_the_fields_that_a_method_may_leave_out():
     predictor = Predictor(Lines(), 3, 4, "cpu", scaler([0, 0], [1, 1]))
     assert predictor.y_scaler is predictor.inflation is None
     assert predictor.ddof == 1
-    assert predictor.std_factor.tolist() == predictor.outlier_scale.tolist() == [1.0]
+    for name in ("std_factor", "noise_factor", "outlier_scale"):
+        assert getattr(predictor, name).tolist() == [1.0]
 
 
 def test_the_state_names_all_numbers():
     predictor = make_predictor(inflation=Growth())
     state = predictor.state
     assert state.keys() == {
-        *("std_factor", "outlier_scale", "added_std"),
+        *("std_factor", "noise_factor", "outlier_scale", "added_std"),
         *("x_scaler.mean_", "x_scaler.scale_", "y_scaler.mean_", "y_scaler.scale_"),
         *("module.slope", "module.start", "inflation.rate"),
     }

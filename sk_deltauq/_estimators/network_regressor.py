@@ -14,7 +14,7 @@ from sk_deltauq._estimators.regressor import BaseRegressor
 from sk_deltauq._estimators.targets import encode_rows
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._sklearn import Interval, StrOptions
-from sk_deltauq._training.calibration import calibrate
+from sk_deltauq._training.calibration import SCALES, calibrate
 from sk_deltauq._training.conformal import score_held_out
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
@@ -29,6 +29,7 @@ class NetworkRegressor(BaseRegressor):
     """A regressor whose networks predict normal densities; a subclass names the method."""
 
     std_factor_: float | np.ndarray
+    noise_factor_: float | np.ndarray
     outlier_scale_: float | np.ndarray
     net_: Any  # a `StackedNet`
     _trained_: TrainedNet
@@ -58,10 +59,9 @@ class NetworkRegressor(BaseRegressor):
             embedding = "alternating" if has_rows and params.get("module") is None else None
         previous, name = self._trained_ if plan.resume else None, type(self).__name__
         fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
-        names = "std_factor_", "outlier_scale_"
-        defaults = {name: np.ones(self.n_outputs_) for name in names}
+        defaults = {name: np.ones(self.n_outputs_) for name in SCALES}
         if plan.partial and plan.resume:  # keep what the last fit found
-            defaults = {name: np.atleast_1d(getattr(self, name)) for name in names}
+            defaults = {name: np.atleast_1d(getattr(self, name)) for name in SCALES}
         find_scales = partial(
             calibrate,
             enabled=params["calibrate"],
@@ -78,14 +78,12 @@ class NetworkRegressor(BaseRegressor):
         return partial(run_fit, fit, calibrate_and_score)
 
     def _predictor(self):
-        names = "std_factor_", "outlier_scale_"
-        return self._make_predictor(self._trained_, {n: getattr(self, n) for n in names})
+        return self._make_predictor(self._trained_, {n: getattr(self, n) for n in SCALES})
 
     def _make_predictor(self, trained: TrainedNet, scales):
         return trained.predictor(
             x_scaler=self.x_scaler_,
             y_scaler=self.y_scaler_,
-            std_factor=np.atleast_1d(scales["std_factor_"]),
-            outlier_scale=np.atleast_1d(scales["outlier_scale_"]),
+            **{name.rstrip("_"): np.atleast_1d(scales[name]) for name in SCALES},
             added_std=self._constant_std_ / self.y_scaler_.scale_,
         )

@@ -19,12 +19,19 @@ from sk_deltauq._predictor import OUTLIER_PERIOD
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.net import StackedNet
 
+# The fitted attributes that hold the calibration.
+SCALES = "std_factor_", "noise_factor_", "outlier_scale_"
+
 # Added to the variance, over the number of held-out rows: a variance that is estimated from few
 # rows needs wider intervals, as with a Student t. Chosen on 459 sets of 5 to 60 rows.
 _SURCHARGE = 4
 
 # The weight of the prior, in rows that need no factor. On the same sets 20, 30 and 50 were alike.
 _PRIOR_ROWS = 30
+
+# The factor of the noise variance is at least this share of the error ratio, so that a network
+# which predicts far too large errors, as on data without noise, loses epistemic variance too.
+_LEAST_NOISE = 0.5
 
 # Candidates for the noise scale of outliers, relative to all other rows.
 _OUTLIER_SCALES = np.geomspace(1.25, 10, 25)
@@ -44,13 +51,18 @@ class OutOfFold:
     """
 
     error: np.ndarray  # of the network that holds the row out
-    variances: np.ndarray  # total variance of each network alone, (network, target, row)
+    network_spreads: np.ndarray  # variance between components, (network, target, row)
+    network_noises: np.ndarray  # mean noise variance of each network, (network, target, row)
     epistemic: np.ndarray  # variance between the components of all networks
-    aleatoric: np.ndarray  # mean noise variance of all networks
     spread: np.ndarray  # variance between the other networks; 0 if they are fewer than two
     weights: np.ndarray  # (row,); rows that pad a fold have weight zero
     n_networks: int
     n_units: float  # effective number of distinct held-out rows (or groups)
+
+    @property
+    def aleatoric(self) -> np.ndarray:
+        """Mean noise variance of all networks."""
+        return self.network_noises.mean(axis=0)
 
     def average(self, values: np.ndarray) -> np.ndarray:
         """Return the weighted mean over rows, `(target,)`."""
@@ -66,7 +78,7 @@ def predict_out_of_fold(net: StackedNet, hold_out: HoldOut, ddof: int) -> OutOfF
     assert isinstance(head, GaussianHead)
 
     def compare(member, raw, y):
-        """All fields of the result, `(field, target, sample)`; the variances are the last ones."""
+        """All fields of the result, `(field, target, sample)`; networks have the last fields."""
         mean, variance = head.mean_and_variance(raw)  # (member, target, component, sample)
         variance = mean.new_zeros(()).expand_as(mean) if variance is None else variance
         of_networks = mean.mean(dim=2)
@@ -74,20 +86,20 @@ def predict_out_of_fold(net: StackedNet, hold_out: HoldOut, ddof: int) -> OutOfF
         others = torch.cat([of_networks[:member], of_networks[member + 1 :]])
         spread = others.var(dim=0) if len(others) > 1 else torch.zeros_like(error)
         epistemic = measure_spread(mean.transpose(0, 1).flatten(1, 2).unsqueeze(0))
-        parts = error[None], spread[None], epistemic, variance.mean(dim=(0, 2))[None]
-        return torch.cat([*parts, variance.mean(dim=2) + measure_spread(mean)])
+        parts = error[None], spread[None], epistemic
+        return torch.cat([*parts, measure_spread(mean), variance.mean(dim=2)])
 
     def measure_spread(means):
         """Variance between components, `(network, target, sample)`; 0 for one component."""
         return means.var(dim=2, correction=min(ddof, means.shape[2] - 1))
 
     values, weights = hold_out.ask_all_members(net, compare)
-    error, spread, epistemic, aleatoric, *variances = values.cpu().numpy()
+    error, spread, epistemic, *of_networks = values.cpu().numpy()
     return OutOfFold(
         error=error,
-        variances=np.stack(variances),
+        network_spreads=np.stack(of_networks[:n_networks]),
+        network_noises=np.stack(of_networks[n_networks:]),
         epistemic=epistemic,
-        aleatoric=aleatoric,
         spread=spread,
         weights=weights.cpu().numpy(),
         n_networks=n_networks,
@@ -114,31 +126,43 @@ def estimate_error_ratio(found: OutOfFold) -> np.ndarray:
     return np.where(is_known, np.maximum(error - (1 - 1 / m) * spread, error / m), 1.0)
 
 
-def find_std_factor(found: OutOfFold, *, has_noise: bool) -> np.ndarray:
-    """Return the factor of the standard deviation, per target.
+def find_std_factors(found: OutOfFold, *, has_noise: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the factor of all standard deviations, and another one of the noise, per target.
 
-    It is the root of the error ratio, shrunk towards 1 with the weight of `_PRIOR_ROWS` rows. A
+    Their effect is the error ratio, shrunk towards 1 with the weight of `_PRIOR_ROWS` rows. A
     ratio below 1 is averaged with 1 as a precision, the inverse of a variance. A small ratio has a
     small error, so it needs less shrinkage than a large one. Without a noise model there is no
     reason to expect 1, and no shrinkage. The surcharge covers the uncertainty of the ratio itself.
+
+    A ratio below 1 shrinks the noise only, as far as possible: the epistemic part is small on
+    held-out rows, which are like the training rows, and decides out of distribution.
     """
     ratio, n = estimate_error_ratio(found), found.n_units
+    noise = np.ones_like(ratio)
     if has_noise:
-        share = n / (n + _PRIOR_ROWS)
+        weight = n / (n + _PRIOR_ROWS)
         high, low = np.maximum(ratio, 1), np.clip(ratio, _TINY, 1)
-        ratio = np.where(ratio > 1, 1 + share * (high - 1), 1 / (1 + share * (1 / low - 1)))
-    return np.sqrt((1 + _SURCHARGE / n) * ratio)
+        ratio = np.where(ratio > 1, 1 + weight * (high - 1), 1 / (1 + weight * (1 / low - 1)))
+        total = np.maximum(found.epistemic + found.aleatoric, _TINY)
+        share = np.clip(found.average(found.aleatoric / total), _TINY, 1)
+        wanted = np.maximum((ratio - (1 - share)) / share, _LEAST_NOISE * ratio)
+        noise = np.where(ratio < 1, np.minimum(wanted, 1), 1.0)
+        ratio = ratio / (1 - share + share * noise)
+    return np.sqrt((1 + _SURCHARGE / n) * ratio), np.sqrt(noise)
 
 
-def find_outlier_scale(found: OutOfFold) -> np.ndarray:
+def find_outlier_scale(found: OutOfFold, noise_factor: np.ndarray) -> np.ndarray:
     """Return the noise scale of outliers, per target; 1 for a normal distribution.
+
+    `noise_factor`, `(target,)`, is the second factor of `find_std_factors`.
 
     The scale is that with the highest likelihood of the standardised errors, or 1 if no scale
     gains `_MIN_GAIN`. The density of an error is a mixture over the variances of all networks,
     whose disagreement explains some large errors. The variance between the networks is no part
     of it: it contains the error of the one network, which would hide the tails.
     """
-    errors, variances = found.error**2, np.maximum(found.variances, _TINY)
+    noises = found.network_noises * noise_factor[:, np.newaxis] ** 2
+    errors, variances = found.error**2, np.maximum(found.network_spreads + noises, _TINY)
     ratio = found.average(errors / variances.mean(axis=0))
     squares = errors / (variances * np.maximum(ratio, _TINY)[:, np.newaxis])
     log_stds = 0.5 * np.log(variances)
@@ -172,9 +196,9 @@ def calibrate(
     defaults: Mapping[str, np.ndarray],
     y_scale: np.ndarray,
 ) -> dict[str, Any]:
-    """Return `std_factor_`, `outlier_scale_` and, for constant noise, `noise_std_`, by name.
+    """Return the `SCALES` and, for constant noise, `noise_std_`, by name.
 
-    `defaults` holds the first two, `(target,)`, for a fit without hold-out or calibration.
+    `defaults` holds the `SCALES`, `(target,)`, for a fit without hold-out or calibration.
     `y_scale`, `(target,)`, is the unit of the scaled targets.
     """
     head = net.criterion_
@@ -183,10 +207,12 @@ def calibrate(
     attributes = dict(defaults)
     if enabled and hold_out is not None:
         found = predict_out_of_fold(net, hold_out, ddof)
-        attributes["std_factor_"] = find_std_factor(found, has_noise=has_noise)
+        std_factor, noise_factor = find_std_factors(found, has_noise=has_noise)
+        attributes |= {"std_factor_": std_factor, "noise_factor_": noise_factor}
         if has_noise:
-            attributes["outlier_scale_"] = find_outlier_scale(found)
+            attributes["outlier_scale_"] = find_outlier_scale(found, noise_factor)
     if head.noise == "homoscedastic":
         noise_std = head.noise_std().detach().cpu().double().numpy()
-        attributes["noise_std_"] = noise_std * attributes["std_factor_"] * y_scale
+        factor = attributes["std_factor_"] * attributes["noise_factor_"]
+        attributes["noise_std_"] = noise_std * factor * y_scale
     return {k: float(v[0]) if len(v) == 1 else v for k, v in attributes.items()}

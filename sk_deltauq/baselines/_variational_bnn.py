@@ -100,7 +100,10 @@ class VariationalBNNRegressor(NetworkRegressor):
     noise_std_ : float or ndarray of shape (n_outputs,)
         Standard deviation of the noise, in the units of `y`, with `noise="homoscedastic"`.
     std_factor_ : float or ndarray of shape (n_outputs,)
-        Factor by which `calibrate` multiplies the standard deviations; 1 without calibration.
+        Factor by which `calibrate` multiplies all standard deviations; 1 without calibration.
+    noise_factor_ : float or ndarray of shape (n_outputs,)
+        Factor by which `calibrate` multiplies the standard deviation of the noise besides, up to
+        1; 1 without calibration.
     outlier_scale_ : float or ndarray of shape (n_outputs,)
         Noise scale of one component in 20, relative to the others: larger than 1 if `calibrate`
         finds more large errors than a normal distribution has.

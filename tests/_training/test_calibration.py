@@ -10,17 +10,19 @@ from scipy.stats import norm
 
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._training.calibration import (
+    SCALES,
     OutOfFold,
     calibrate,
     estimate_error_ratio,
     find_outlier_scale,
-    find_std_factor,
+    find_std_factors,
     predict_out_of_fold,
 )
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.rows import TrainingRows
 
 N, N_ROWS = 6, 24  # held-out rows per member, and all rows
+ONE = np.ones(1)  # the factor of the noise
 
 
 class TableNetwork:
@@ -64,15 +66,17 @@ def set_up(n_members, n_draws, n_targets=2, noise="heteroscedastic", weights=Non
     return SimpleNamespace(module_=TableNetwork(table), criterion_=head), HoldOut(rows), rows
 
 
-def make_found(error, variance=1.0, *, spread=0.0, n_networks=1, n_units=None, weights=None):
+def make_found(
+    error, variance=1.0, *, epistemic=0.0, spread=0.0, n_networks=1, n_units=None, weights=None
+):
     """Errors of one target `(row,)`, and the same predictions for all rows."""
     error = np.atleast_2d(error)
     variances = np.broadcast_to(variance, (n_networks, *error.shape)).astype(float)
     return OutOfFold(
         error=error,
-        variances=variances,
-        epistemic=np.zeros_like(error),
-        aleatoric=variances.mean(axis=0),
+        network_spreads=np.zeros_like(variances),
+        network_noises=variances,
+        epistemic=np.full_like(error, epistemic),
         spread=np.full_like(error, spread),
         weights=np.ones(error.shape[1]) if weights is None else weights,
         n_networks=n_networks,
@@ -94,13 +98,15 @@ def test_out_of_fold_predictions_row_by_row(n_members, n_draws, ddof, noise):
     of_members = means.mean(axis=1)
     between = means.var(axis=1, ddof=min(ddof, n_draws - 1))
     of_all = means.reshape(-1, N_ROWS, 2)
-    expected = {name: [] for name in ("error", "variances", "epistemic", "aleatoric", "spread")}
+    names = "error", "network_spreads", "network_noises", "epistemic", "aleatoric", "spread"
+    expected = {name: [] for name in names}
     for member, held_out in enumerate(rows.held_out.tolist()):
         for row in held_out:
             others = np.delete(of_members[:, row], member, axis=0)
             correction = min(ddof, len(of_all) - 1)
             expected["error"].append(rows.y[row].numpy() - of_members[member, row])
-            expected["variances"].append(variances.mean(axis=1)[:, row] + between[:, row])
+            expected["network_spreads"].append(between[:, row])
+            expected["network_noises"].append(variances.mean(axis=1)[:, row])
             expected["epistemic"].append(of_all[:, row].var(axis=0, ddof=correction))
             expected["aleatoric"].append(variances[:, :, row].mean(axis=(0, 1)))
             expected["spread"].append(others.var(axis=0, ddof=1) if len(others) > 1 else [0, 0])
@@ -145,19 +151,43 @@ def test_without_any_predicted_variance_the_ratio_is_one():
 def test_a_large_ratio_is_averaged_as_a_variance_and_a_small_one_as_a_precision(n_units):
     """30 rows of the ratio 1, and 4 / h for the uncertainty."""
     surcharge = 1 + 4 / n_units
-    large = find_std_factor(make_found([2.0, -2.0], n_units=n_units), has_noise=True)
+    large, unchanged = find_std_factors(make_found([2.0, -2.0], n_units=n_units), has_noise=True)
     np.testing.assert_allclose(large**2, surcharge * (4 * n_units + 30) / (n_units + 30))
-    small = find_std_factor(make_found([0.5, -0.5], n_units=n_units), has_noise=True)
-    np.testing.assert_allclose(surcharge / small**2, (4 * n_units + 30) / (n_units + 30))
+    small, noise = find_std_factors(make_found([0.5, -0.5], n_units=n_units), has_noise=True)
+    np.testing.assert_allclose(
+        surcharge / (small * noise) ** 2, (4 * n_units + 30) / (n_units + 30)
+    )
+    assert unchanged == 1
     for errors, ratio in (([2.0, -2.0], 4), ([0.5, -0.5], 0.25)):
-        bare = find_std_factor(make_found(errors, n_units=n_units), has_noise=False)
+        bare, noise = find_std_factors(make_found(errors, n_units=n_units), has_noise=False)
         np.testing.assert_allclose(bare**2, surcharge * ratio)
+        assert noise == 1
+
+
+@pytest.mark.parametrize("epistemic", [0.1, 1.0, 20.0])
+@pytest.mark.parametrize("error", [0.05, 0.5, 0.9, 1.5])
+def test_a_small_ratio_shrinks_the_noise_and_spares_the_epistemic_part(error, epistemic):
+    """A search over the noise: the largest epistemic factor up to 1 that gives the ratio."""
+    n_units = 1e9  # neither a prior nor a surcharge
+    total = 1 + epistemic
+    found = make_found([error, -error], epistemic=epistemic, n_units=n_units)
+    std_factor, noise_factor = find_std_factors(found, has_noise=True)
+    ratio = error**2 / total
+    reached = std_factor**2 * (epistemic + noise_factor**2) / total
+    np.testing.assert_allclose(reached, ratio, rtol=1e-6)
+    candidates = np.linspace(ratio / 2, 1, 200_001)  # the square of the noise factor
+    factors = ratio * total / (epistemic + candidates)
+    allowed = factors <= 1 + 1e-9
+    best = factors[allowed].max() if ratio < 1 and allowed.any() else factors.min()
+    np.testing.assert_allclose(std_factor**2, best if ratio < 1 else ratio, rtol=1e-4)
 
 
 def test_errors_of_zero_give_a_finite_positive_factor():
-    factor = find_std_factor(make_found(np.zeros(20)), has_noise=True)
-    assert np.isfinite(factor).all()
-    assert factor > 0
+    for epistemic in (0.0, 1.0):
+        found = make_found(np.zeros(20), epistemic=epistemic)
+        factors = np.array(find_std_factors(found, has_noise=True))
+        assert np.isfinite(factors).all()
+        assert (factors > 0).all()
 
 
 def draw_errors(rng, n, scale, share=0.05):
@@ -168,7 +198,7 @@ def draw_errors(rng, n, scale, share=0.05):
 
 def test_normal_errors_keep_a_normal_distribution():
     rng = np.random.default_rng(0)
-    found = [find_outlier_scale(make_found(rng.normal(size=200)))[0] for _ in range(60)]
+    found = [find_outlier_scale(make_found(rng.normal(size=200)), ONE)[0] for _ in range(60)]
     assert np.mean(np.array(found) == 1) > 0.8
 
 
@@ -177,7 +207,7 @@ def test_normal_errors_keep_a_normal_distribution():
 def test_the_scale_of_outliers_is_recovered(scale, unit):
     """In any unit of the errors: only their shape counts."""
     rng = np.random.default_rng(1)
-    found = find_outlier_scale(make_found(unit * draw_errors(rng, 20_000, scale)))
+    found = find_outlier_scale(make_found(unit * draw_errors(rng, 20_000, scale)), ONE)
     assert found == pytest.approx(scale, rel=0.1)
 
 
@@ -195,7 +225,7 @@ def test_the_scale_of_outliers_has_the_highest_likelihood():
         return -np.log(density).sum()
 
     best = np.exp(minimize_scalar(loss, bounds=(0, np.log(10)), method="bounded").x)
-    found = find_outlier_scale(make_found(error, variance))
+    found = find_outlier_scale(make_found(error, variance), ONE)
     assert found == pytest.approx(best, rel=0.05)  # half a step of the candidates
 
 
@@ -203,23 +233,24 @@ def test_few_independent_rows_say_little_about_outliers():
     """Rows of a group share an error, and weights of zero count for nothing."""
     rng = np.random.default_rng(1)
     error = draw_errors(rng, 500, 3.0)
-    assert find_outlier_scale(make_found(error)) > 2
-    assert find_outlier_scale(make_found(error, n_units=10)) == 1
+    assert find_outlier_scale(make_found(error), ONE) > 2
+    assert find_outlier_scale(make_found(error, n_units=10), ONE) == 1
     ordinary = np.abs(error) < 2
-    assert find_outlier_scale(make_found(error, weights=ordinary.astype(float))) == 1
+    assert find_outlier_scale(make_found(error, weights=ordinary.astype(float)), ONE) == 1
 
 
 def test_networks_that_disagree_about_the_noise_explain_large_errors():
     rng = np.random.default_rng(3)
     variances = np.array([0.2, 1.0, 5.0])
     error = rng.normal(size=3000) * np.sqrt(rng.choice(variances, size=3000))
-    assert find_outlier_scale(make_found(error)) > 1.5
+    assert find_outlier_scale(make_found(error), ONE) > 1.5
     found = make_found(error, variances[:, None, None], n_networks=3)
-    assert find_outlier_scale(found) == 1
+    assert find_outlier_scale(found, ONE) == 1
 
 
 def call(net, hold_out, n_targets=2, **changes):
-    defaults = {"std_factor_": np.full(n_targets, 3.0), "outlier_scale_": np.full(n_targets, 2.0)}
+    values = {"std_factor_": 3.0, "noise_factor_": 0.5, "outlier_scale_": 2.0}
+    defaults = {name: np.full(n_targets, value) for name, value in values.items()}
     settings = {"enabled": True, "ddof": 1, "defaults": defaults}
     return calibrate(
         net, hold_out, y_scale=np.arange(2.0, 2 + n_targets), **{**settings, **changes}
@@ -231,10 +262,11 @@ def call(net, hold_out, n_targets=2, **changes):
 def test_the_fitted_attributes_are_those_of_the_out_of_fold_predictions(n_members, n_targets):
     net, hold_out, _ = set_up(n_members, 5, n_targets)
     attributes, found = call(net, hold_out, n_targets), predict_out_of_fold(net, hold_out, 1)
-    assert attributes.keys() == {"std_factor_", "outlier_scale_"}
-    expected = find_std_factor(found, has_noise=True)
-    np.testing.assert_allclose(attributes["std_factor_"], np.squeeze(expected))
-    expected = find_outlier_scale(found)
+    assert attributes.keys() == set(SCALES)
+    std_factor, noise_factor = find_std_factors(found, has_noise=True)
+    np.testing.assert_allclose(attributes["std_factor_"], np.squeeze(std_factor))
+    np.testing.assert_allclose(attributes["noise_factor_"], np.squeeze(noise_factor))
+    expected = find_outlier_scale(found, noise_factor)
     np.testing.assert_allclose(attributes["outlier_scale_"], np.squeeze(expected))
     for value in attributes.values():
         assert isinstance(value, float) if n_targets == 1 else value.shape == (2,)
@@ -243,8 +275,9 @@ def test_the_fitted_attributes_are_those_of_the_out_of_fold_predictions(n_member
 def test_without_a_noise_model_there_is_a_factor_only():
     net, hold_out, _ = set_up(4, 5, noise=None)
     attributes, found = call(net, hold_out), predict_out_of_fold(net, hold_out, 1)
-    expected = find_std_factor(found, has_noise=False)
+    expected, ones = find_std_factors(found, has_noise=False)
     np.testing.assert_allclose(attributes["std_factor_"], expected)
+    np.testing.assert_array_equal(attributes["noise_factor_"], ones)
     np.testing.assert_array_equal(attributes["outlier_scale_"], [2, 2])
 
 
@@ -252,6 +285,7 @@ def test_without_an_estimate_the_defaults_stay():
     net, hold_out, _ = set_up(2, 3)
     for found in (call(net, hold_out, enabled=False), call(net, None)):
         np.testing.assert_array_equal(found["std_factor_"], [3, 3])
+        np.testing.assert_array_equal(found["noise_factor_"], [0.5, 0.5])
         np.testing.assert_array_equal(found["outlier_scale_"], [2, 2])
 
 
@@ -261,5 +295,5 @@ def test_a_constant_noise_is_reported_in_the_units_of_y(n_targets):
     net.criterion_.raw_noise.data = torch.randn(2, n_targets, 1)
     found = call(net, hold_out, n_targets)
     noise_std = net.criterion_.noise_std().detach().numpy()
-    expected = noise_std * found["std_factor_"] * [2.0, 3.0][:n_targets]
+    expected = noise_std * found["std_factor_"] * found["noise_factor_"] * [2.0, 3.0][:n_targets]
     assert found["noise_std_"] == pytest.approx(expected if n_targets == 2 else expected[0])
