@@ -121,7 +121,8 @@ class DeltaUQClassifier(NetworkClassifier):
         Best held-out score of each network; None without hold-out.
     frequency_weight_ : float or None
         Weight of the class frequencies in the predicted probabilities; None without hold-out. It
-        is the posterior mean under the likelihood of the held-out rows, with a Beta(1/2, 2) prior.
+        is the posterior mean under the likelihood of the held-out rows. The prior is Beta(1/2, 2),
+        times the likelihood of six rows with half the probability of the class frequencies.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     temper_range_ : tuple of float, or None

@@ -14,13 +14,15 @@ from sk_deltauq._training.folds import assign_folds
 
 
 @pytest.mark.parametrize("n_rows", [1, 12, 300])
-def test_the_weight_is_the_posterior_mean_with_a_beta_prior(n_rows):
+def test_the_weight_is_the_posterior_mean(n_rows):
     rng = np.random.default_rng(n_rows)
     own, base = rng.uniform(0.05, 1, (2, n_rows))
     row_weights = rng.uniform(0.5, 2, n_rows)
 
     def density(w, power):
         log_likelihood = row_weights @ np.log((1 - w) * own + w * base)
+        # Six rows to which the network gives half the probability of the class frequencies
+        log_likelihood += 6 * np.log((1 - w) * 0.5 + w)
         return w**power * np.exp(log_likelihood - row_weights @ np.log(own)) * beta(0.5, 2).pdf(w)
 
     # The square root as the variable removes the pole of the prior at zero.
@@ -31,7 +33,11 @@ def test_the_weight_is_the_posterior_mean_with_a_beta_prior(n_rows):
 
 
 def test_without_evidence_the_weight_is_the_mean_of_the_prior():
-    assert _average_weight(np.ones(3), np.ones(3), np.ones(3)) == pytest.approx(0.2, abs=1e-3)
+    def density(w):
+        return beta(0.5, 2).pdf(w) * (1 + w) ** 6
+
+    mean = quad(lambda w: w * density(w), 0, 1)[0] / quad(density, 0, 1)[0]
+    assert _average_weight(np.ones(3), np.ones(3), np.ones(3)) == pytest.approx(mean, abs=1e-3)
 
 
 def test_good_networks_get_a_small_weight_and_bad_ones_a_large_one():
