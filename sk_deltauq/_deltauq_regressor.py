@@ -49,7 +49,7 @@ class DeltaUQRegressor(NetworkRegressor):
         standard deviations are multiplied by a factor for each output (`std_factor_`). If they are
         too large, mainly the noise shrinks (`noise_factor_`), so that the epistemic part remains
         out of distribution. The change of the variance is shrunk towards 1 with the weight of 30
-        rows, then raised by `4 / h` for h distinct held-out rows. If the errors have heavier tails
+        rows, then raised by `8 / h` for h distinct held-out rows. If the errors have heavier tails
         than a normal distribution, the noise gets them too (`outlier_scale_`). With `noise=None`
         the factor is not shrunk, and the tails are normal. Ignored without early stopping.
     target_transform : str, transformer or None, default=None

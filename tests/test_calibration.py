@@ -57,7 +57,7 @@ def test_it_makes_held_out_errors_as_large_as_predicted(data, n_members, n_netwo
     noise_share = np.mean((parts.aleatoric / parts.total)[rows] ** 2)
     of_noise = with_factor.noise_factor_**2
     effect = with_factor.std_factor_**2 * (1 - noise_share + noise_share * of_noise)
-    assert effect == pytest.approx(shrunk * (1 + 4 / h), rel=2e-4)
+    assert effect == pytest.approx(shrunk * (1 + 8 / h), rel=2e-4)
     assert abs(effect - 1) > 0.01, "a factor of one shows nothing"
     assert (with_factor.noise_factor_ < 1) == (ratio < 1)
     assert without.std_factor_ == without.noise_factor_ == 1

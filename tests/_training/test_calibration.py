@@ -149,8 +149,8 @@ def test_without_any_predicted_variance_the_ratio_is_one():
 
 @pytest.mark.parametrize("n_units", [5.0, 100.0, 1e6])
 def test_a_large_ratio_is_averaged_as_a_variance_and_a_small_one_as_a_precision(n_units):
-    """30 rows of the ratio 1, and 4 / h for the uncertainty."""
-    surcharge = 1 + 4 / n_units
+    """30 rows of the ratio 1, and 8 / h for the uncertainty."""
+    surcharge = 1 + 8 / n_units
     large, unchanged = find_std_factors(make_found([2.0, -2.0], n_units=n_units), has_noise=True)
     np.testing.assert_allclose(large**2, surcharge * (4 * n_units + 30) / (n_units + 30))
     small, noise = find_std_factors(make_found([0.5, -0.5], n_units=n_units), has_noise=True)
