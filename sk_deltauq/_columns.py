@@ -1,4 +1,4 @@
-"""What the cells of a table hold: numbers, text, missing values; and the names of its columns."""
+"""What single cells hold: numbers, text, missing values; and the names of columns."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-
-_NOT_NUMBERS = (
-    *("category", "categorical", "enum", "str", "utf8", "object"),
-    *("date", "duration", "time", "binary", "list", "array", "period", "interval"),
-)
 
 # Messages name at most five columns or rows.
 _MOST_NAMES = 5
@@ -33,47 +28,6 @@ def is_number(value) -> bool:
     return isinstance(value, Real | Decimal | np.bool_)
 
 
-def find_columns_without_numbers(X) -> list[int]:
-    """Return the positions of the text, category and date columns of a data frame.
-
-    A column of objects is fine if all of them are numbers or missing.
-    """
-    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
-        return []
-    return [
-        position
-        for position, dtype in enumerate(X.dtypes)
-        if str(dtype).lower().startswith(_NOT_NUMBERS)
-        and not (
-            str(dtype) == "object"
-            and all(is_number(v) or is_missing(v) for v in _take_column(X, position))
-        )
-    ]
-
-
-def _take_column(X, position: int):
-    # By position: names may not be unique.
-    return X.iloc[:, position] if hasattr(X, "iloc") else X[X.columns[position]]
-
-
-def explain_columns_without_numbers(X, positions: list[int], hint: str) -> str:
-    """Explain which columns hold no numbers, and what to do."""
-    columns = list(X.columns)
-    names = list(dict.fromkeys(columns[p] for p in positions))
-    place = ""
-    if any(columns.count(name) > 1 for name in names):
-        place = f" (columns {positions}; the names are not unique, so rename them first)"
-    missing = [p for p in positions if any(map(is_missing, _take_column(X, p)))]
-    also = "Some of them also have missing values: add a SimpleImputer. " if missing else ""
-    return f"X has columns that hold text, categories or dates: {names}{place}. {also}{hint}"
-
-
-def drop_repeated_names(X) -> Any:
-    """Return a frame whose names are not unique as an array: such names identify no column."""
-    names = getattr(X, "columns", ())
-    return np.asarray(X) if len(set(names)) < len(names) else X
-
-
 def name_columns(positions, names=None) -> str:
     """Name columns, `names` being the names of all columns: "column 'age'" or "columns 0, 3"."""
     shown = [repr(str(names[p])) if names is not None else str(p) for p in positions]
@@ -81,8 +35,11 @@ def name_columns(positions, names=None) -> str:
     return f"column{'s' if len(positions) > 1 else ''} {', '.join(shown)}"
 
 
-def describe_bad_cells(X) -> str:
-    """Say which columns of a refused table hold missing values, infinity, or text."""
+def describe_bad_cells(X, names=None) -> str:
+    """Say which columns of a refused table hold missing values, infinity, or text.
+
+    `names` are the names of the columns of an array; a frame has its own.
+    """
     try:
         cells = np.asarray(X)
         if cells.ndim != 2:
@@ -91,7 +48,6 @@ def describe_bad_cells(X) -> str:
     except (TypeError, ValueError, MemoryError):
         return ""
     columns = getattr(X, "columns", None)
-    names = None
     if columns is not None and all(isinstance(name, str) for name in columns):
         names = list(columns)
     parts = [

@@ -48,6 +48,15 @@ class DeltaUQClassifier(NetworkClassifier):
         fixed ("sinusoidal") or learnt ("periodic", [2]_). "alternating" is "sinusoidal" for every
         second member, beginning with the first. "auto" is "alternating" for a regressor with at
         least 25 rows per feature, else None.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns to encode as categories, with one input for each level. "from_dtype" selects the
+        columns of text and of a category type in a data frame (pandas, polars or pyarrow). An
+        array holds column names, positions, or one flag per column. None takes numbers only. The
+        255 most frequent levels of a category have an input of their own, the others share one.
+    missing_values : {"indicator", "error"}, default="indicator"
+        What to do about missing values in `X`. "indicator" replaces a missing number by the mean
+        of the training rows and adds an input that marks it. In a category, it is a level of its
+        own. "error" raises an error.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -131,6 +140,10 @@ class DeltaUQClassifier(NetworkClassifier):
         Mean and scale of each feature. The scale of a constant feature is infinite.
     net_ : skorch.NeuralNet
         Trained net; `net_.module_` is the torch module with all members.
+    encoder_ : TableEncoder or None
+        Turns a table into the inputs of the network: `encoder_.transform(X)`, with the names
+        `encoder_.get_feature_names_out()`. It holds scikit-learn's `OneHotEncoder` (`one_hot_`)
+        and `SimpleImputer` (`imputer_`). None if `X` had only numbers and no missing values.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -178,6 +191,8 @@ class DeltaUQClassifier(NetworkClassifier):
     class_weight: dict | str | None = None
     temper: bool = False
     embedding: str | None = "auto"
+    categorical_features: Any = "from_dtype"
+    missing_values: str = "indicator"
     alpha: float = 0.0
     batch_size: int | str = "auto"
     learning_rate: str = "invscaling"

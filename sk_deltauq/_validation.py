@@ -1,7 +1,6 @@
-"""Checks of the tables and weights that users pass, and the scales that networks see.
+"""Checks of weights and groups, and the scales that networks see.
 
-scikit-learn does most of the checking. This module adds the names of columns that hold no numbers
-and a way out, and what a network needs: finite scales, and a list of constant columns.
+A network needs finite scales, and a list of constant columns.
 """
 
 from __future__ import annotations
@@ -15,24 +14,13 @@ import torch
 from sklearn import config_context
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import validate_data
 
-from sk_deltauq._columns import (
-    check_labels,
-    check_target_is_numbers,
-    describe_bad_cells,
-    drop_repeated_names,
-    explain_columns_without_numbers,
-    find_columns_without_numbers,
-    is_missing,
-    name_columns,
-)
+from sk_deltauq._columns import is_missing, name_columns
 from sk_deltauq._duplicates import count_common_rows, merge_copies, warn_about_near_copies
 from sk_deltauq._sklearn import check_sample_weight
+from sk_deltauq._tables.checks import encode_training_rows, name_inputs
 from sk_deltauq._warnings import warn_caller
 from sk_deltauq.exceptions import UncertaintyWarning
-
-FLOAT_DTYPES = [np.float64, np.float32]
 
 # Rows are scaled in chunks of this many, so that no second float64 copy of X is made.
 _CHUNK_ROWS = 16_384
@@ -54,7 +42,7 @@ _LEAST_SPREAD = np.sqrt(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 class FitData:
     """Checked training rows; rows of weight zero are dropped. Tensors are float32."""
 
-    X: np.ndarray  # (row, feature), in the units of the user
+    X: np.ndarray  # (row, feature), encoded, in the units of the user
     x: torch.Tensor  # (row, feature), scaled
     y: torch.Tensor  # (row, target), encoded
     weights: torch.Tensor  # (row,)
@@ -72,47 +60,6 @@ class FitPlan:
     classes: Any = None  # all classes that will ever come, if the caller names them
     groups: Any = None  # (row,): rows of a group are held out together
     validation: tuple[Any, Any] | None = None  # (X_val, y_val), the user's own rows to hold out
-
-
-def check_table(estimator, X, y="no_validation", *, reset: bool, **check_params) -> Any:
-    """Call scikit-learn's `validate_data`, and name the column at fault and the way out.
-
-    Raises
-    ------
-    ValueError
-        For all errors of `sklearn.utils.validation.validate_data`, for text, category or date
-        columns, for text as a numeric target, and for missing class labels.
-    """
-    hint = (
-        f"{type(estimator).__name__} takes numbers only. Encode the other columns in a pipeline, "
-        "for example make_pipeline(ColumnTransformer([('encode', OneHotEncoder(sparse_output="
-        f"False), columns)], remainder='passthrough'), {type(estimator).__name__}())."
-    )
-    if hasattr(X, "collect") and not hasattr(X, "__len__"):
-        raise ValueError("X is a lazy frame. Call its collect() first.")
-    if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):  # dates: NumPy has numbers
-        raise ValueError(f"X holds dates or times, {X.dtype}. {hint}")
-    if positions := find_columns_without_numbers(X):
-        raise ValueError(explain_columns_without_numbers(X, positions, hint))
-    X = drop_repeated_names(X)
-    if not (y is None or isinstance(y, str)):
-        (check_target_is_numbers if check_params.get("y_numeric") else check_labels)(y)
-    try:
-        # Tensors become arrays here, and nothing is left to dispatch.
-        with config_context(array_api_dispatch=False):
-            return validate_data(
-                estimator, X, y, reset=reset, dtype=FLOAT_DTYPES, order="C", **check_params
-            )
-    except (TypeError, ValueError) as error:
-        if "could not convert string" in str(error):
-            message = f"{describe_bad_cells(X)} {error}. {hint}"
-        elif "Input X contains" in str(error):
-            message = f"{error}\n{describe_bad_cells(X)}"
-        elif "NAType" in str(error):
-            message = f"Input X contains NaN. {describe_bad_cells(X)} Add an imputer."
-        else:
-            raise
-        raise ValueError(message) from error
 
 
 def check_weights(sample_weight, X) -> np.ndarray:
@@ -184,13 +131,16 @@ def naming_validation_rows():
         raise ValueError(f"X_val and y_val cannot be used: {error}") from error
 
 
-def keep_distinct_rows(X, Y, weights, groups, plan: FitPlan) -> tuple[Any, ...]:
+def keep_distinct_rows(estimator, X, Y, weights, groups, plan: FitPlan) -> tuple[Any, ...]:
     """Drop rows without weight, and merge equal rows into one row with their summed weight.
 
-    `Y` is `(row, target)`. `partial_fit` merges no rows.
+    `Y` is `(row, target)`. `partial_fit` merges no rows. Unless it continues from a fit, this
+    encodes the rows, which may be a `Table`, and sets `encoder_`.
     """
     weights = scale_weights(weights)
     X, Y, groups, weights = drop_rows_without_weight(weights, X, Y, groups, weights)
+    if not plan.resume:
+        X = encode_training_rows(estimator, X)
     if plan.partial:
         return X, Y, weights, groups
     kept, weights = merge_copies(X, Y, weights, groups)
@@ -204,7 +154,7 @@ def scale_rows(estimator, X, targets, weights, labels, plan: FitPlan, groups=Non
 
     `targets` are encoded, `(row, target)`; `weights` include class weights.
     """
-    names = getattr(estimator, "feature_names_in_", None)
+    names = name_inputs(estimator)
     if plan.resume:
         check_still_constant(X, estimator.x_scaler_, "X", names)
     else:

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"_sklearn", "_host", "_warnings", "exceptions"},
     {"_duplicates", "_columns", "_outliers"},
+    {"_tables"},
     {"distributions", "_networks", "_validation", "_novelty"},
     {"metrics", "_predictor"},
     {"_conformal"},

@@ -23,6 +23,8 @@ MISTAKES = {
     "n_anchors": [0, -1, 2.5, "5", None],
     "n_members": [0, -1, 2.5, "5", None],
     "embedding": ["fourier", 1, True],
+    "categorical_features": ["auto", 1, True],
+    "missing_values": ["impute", None, 0],
     "alpha": [-1e-9, "0", None],
     "batch_size": [0, -1, 2.5, "all", None],
     "learning_rate": ["adaptive", None, 0.1],

@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._host import plain_torch
 from sk_deltauq._predictor import Predictor
-from sk_deltauq._validation import FitPlan, Scaler, check_table
+from sk_deltauq._tables.checks import check_table
+from sk_deltauq._tables.encoder import TableEncoder
+from sk_deltauq._validation import FitPlan, Scaler
 
 
 class BaseUQ(BaseEstimator, metaclass=ABCMeta):
@@ -23,6 +25,9 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
     and everything public is computed from a `Predictor`.
     """
 
+    categorical_features: Any
+    missing_values: str
+    encoder_: TableEncoder | None
     x_scaler_: Scaler
 
     @abstractmethod
@@ -78,9 +83,14 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         return self
 
     def _check_rows(self, X) -> np.ndarray:
-        """Check the rows to predict."""
+        """Check and encode the rows to predict."""
         check_is_fitted(self)
         return check_table(self, X, reset=False)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing_values == "indicator"
+        return tags
 
     def _is_fitted(self) -> bool:
         return hasattr(self, "n_components_")

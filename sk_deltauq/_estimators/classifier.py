@@ -23,6 +23,7 @@ from sk_deltauq._estimators.logits import (
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._networks.heads import CategoricalHead
 from sk_deltauq._sklearn import StrOptions
+from sk_deltauq._tables.checks import check_table
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
 from sk_deltauq._validation import (
@@ -30,7 +31,6 @@ from sk_deltauq._validation import (
     FitPlan,
     add_validation_rows,
     check_groups,
-    check_table,
     check_weights,
     drop_rows_without_weight,
     keep_distinct_rows,
@@ -288,7 +288,9 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
                     "Give at least one class of y a positive weight."
                 )
         # A class weight of zero equals a sample weight of zero.
-        X, labels, weights, groups = keep_distinct_rows(X, labels[:, None], weights, groups, plan)
+        X, labels, weights, groups = keep_distinct_rows(
+            self, X, labels[:, None], weights, groups, plan
+        )
         labels = labels[:, 0]
         data = scale_rows(self, X, _as_targets(labels), weights, labels, plan, groups)
         if plan.validation is None:

@@ -8,7 +8,14 @@ from typing import Any
 from sk_deltauq._networks.mlp import ACTIVATIONS, EMBEDDINGS
 from sk_deltauq._sklearn import HasMethods, Interval, StrOptions
 
+# For all estimators.
+TABLE_CONSTRAINTS: dict[str, Any] = {
+    "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
+    "missing_values": [StrOptions({"indicator", "error"})],
+}
+
 NETWORK_CONSTRAINTS: dict[str, Any] = {
+    **TABLE_CONSTRAINTS,
     "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
     "activation": [StrOptions(set(ACTIVATIONS))],
     "n_members": [Interval(Integral, 1, None, closed="left")],

@@ -244,6 +244,7 @@ def _measure_gain(estimator, X, Y, weights, groups, candidates):
         groups = None if groups is None else groups[some]
     model: Any = clone(estimator)
     model.set_params(target_transform=None, random_state=seed, warm_start=False, verbose=False)
+    model.set_params(categorical_features=None)  # the rows are encoded
     splitter = KFold(2, shuffle=True, random_state=seed % 2**32)
     if groups is not None:
         splitter = GroupKFold(2)

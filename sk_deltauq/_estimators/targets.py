@@ -8,13 +8,13 @@ from sklearn.utils.validation import column_or_1d
 
 from sk_deltauq._estimators.target_transform import resolve_target_transform
 from sk_deltauq._outliers import warn_about_outliers
+from sk_deltauq._tables.checks import check_table
 from sk_deltauq._validation import (
     FitData,
     FitPlan,
     add_validation_rows,
     check_groups,
     check_still_constant,
-    check_table,
     check_weights,
     fit_target_scaler,
     guess_constant_std,
@@ -38,7 +38,7 @@ def encode_rows(regressor, X, y, sample_weight, plan: FitPlan) -> FitData:
     if not plan.resume and (wanted is None or wanted == "auto"):
         places = np.flatnonzero(weights > 0)
         warn_about_outliers(Y[places], weights[places], places)
-    X, Y, weights, groups = keep_distinct_rows(X, Y, weights, groups, plan)
+    X, Y, weights, groups = keep_distinct_rows(regressor, X, Y, weights, groups, plan)
     if plan.resume:
         check_outputs(regressor, Y, "y")
         _check_same_transform(regressor)

@@ -46,6 +46,10 @@ class AnchorEnsembleRegressor(NetworkRegressor):
         Strictly monotone transformation of the targets before standardisation.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns to encode as categories, with one input for each level.
+    missing_values : {"indicator", "error"}, default="indicator"
+        What to do about missing values in `X`.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -117,6 +121,9 @@ class AnchorEnsembleRegressor(NetworkRegressor):
         Number of outputs.
     net_ : skorch.NeuralNet
         Trained net; `net_.module_` is the torch module with all members.
+    encoder_ : TableEncoder or None
+        Turns a table into the inputs of the network: `encoder_.transform(X)`, with the names
+        `encoder_.get_feature_names_out()`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -164,6 +171,8 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     calibrate: bool = True
     target_transform: Any = None
     embedding: str | None = "auto"
+    categorical_features: Any = "from_dtype"
+    missing_values: str = "indicator"
     alpha: float = 0.0
     batch_size: int | str = "auto"
     learning_rate: str = "invscaling"
@@ -215,6 +224,10 @@ class AnchorEnsembleClassifier(NetworkClassifier):
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns to encode as categories, with one input for each level.
+    missing_values : {"indicator", "error"}, default="indicator"
+        What to do about missing values in `X`.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -274,6 +287,9 @@ class AnchorEnsembleClassifier(NetworkClassifier):
         Class labels, sorted.
     net_ : skorch.NeuralNet
         Trained net; `net_.module_` is the torch module with all members.
+    encoder_ : TableEncoder or None
+        Turns a table into the inputs of the network: `encoder_.transform(X)`, with the names
+        `encoder_.get_feature_names_out()`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -306,6 +322,8 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     n_members: int = 5
     class_weight: dict | str | None = None
     embedding: str | None = "auto"
+    categorical_features: Any = "from_dtype"
+    missing_values: str = "indicator"
     alpha: float = 0.0
     batch_size: int | str = "auto"
     learning_rate: str = "invscaling"

@@ -51,6 +51,10 @@ class DeepEnsembleRegressor(NetworkRegressor):
         Strictly monotone transformation of the targets before standardisation.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns to encode as categories, with one input for each level.
+    missing_values : {"indicator", "error"}, default="indicator"
+        What to do about missing values in `X`.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -120,6 +124,9 @@ class DeepEnsembleRegressor(NetworkRegressor):
         Number of outputs.
     net_ : skorch.NeuralNet
         Trained net; `net_.module_` is the torch module with all members.
+    encoder_ : TableEncoder or None
+        Turns a table into the inputs of the network: `encoder_.transform(X)`, with the names
+        `encoder_.get_feature_names_out()`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -163,6 +170,8 @@ class DeepEnsembleRegressor(NetworkRegressor):
     adversarial_epsilon: float = 0.0
     target_transform: Any = None
     embedding: str | None = "auto"
+    categorical_features: Any = "from_dtype"
+    missing_values: str = "indicator"
     alpha: float = 0.0
     batch_size: int | str = "auto"
     learning_rate: str = "invscaling"
@@ -216,6 +225,10 @@ class DeepEnsembleClassifier(NetworkClassifier):
         (0.01 in the paper).
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns to encode as categories, with one input for each level.
+    missing_values : {"indicator", "error"}, default="indicator"
+        What to do about missing values in `X`.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -273,6 +286,9 @@ class DeepEnsembleClassifier(NetworkClassifier):
         Class labels, sorted.
     net_ : skorch.NeuralNet
         Trained net; `net_.module_` is the torch module with all members.
+    encoder_ : TableEncoder or None
+        Turns a table into the inputs of the network: `encoder_.transform(X)`, with the names
+        `encoder_.get_feature_names_out()`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -306,6 +322,8 @@ class DeepEnsembleClassifier(NetworkClassifier):
     class_weight: dict | str | None = None
     adversarial_epsilon: float = 0.0
     embedding: str | None = "auto"
+    categorical_features: Any = "from_dtype"
+    missing_values: str = "indicator"
     alpha: float = 0.0
     batch_size: int | str = "auto"
     learning_rate: str = "invscaling"

@@ -52,6 +52,10 @@ class MCDropoutRegressor(NetworkRegressor):
         Strictly monotone transformation of the targets before standardisation.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns to encode as categories, with one input for each level.
+    missing_values : {"indicator", "error"}, default="indicator"
+        What to do about missing values in `X`.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -121,6 +125,9 @@ class MCDropoutRegressor(NetworkRegressor):
         Number of outputs.
     net_ : skorch.NeuralNet
         Trained net; `net_.module_` is the torch module with all members.
+    encoder_ : TableEncoder or None
+        Turns a table into the inputs of the network: `encoder_.transform(X)`, with the names
+        `encoder_.get_feature_names_out()`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -166,6 +173,8 @@ class MCDropoutRegressor(NetworkRegressor):
     calibrate: bool = True
     target_transform: Any = None
     embedding: str | None = "auto"
+    categorical_features: Any = "from_dtype"
+    missing_values: str = "indicator"
     alpha: float = 0.0
     batch_size: int | str = "auto"
     learning_rate: str = "invscaling"
@@ -222,6 +231,10 @@ class MCDropoutClassifier(NetworkClassifier):
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns to encode as categories, with one input for each level.
+    missing_values : {"indicator", "error"}, default="indicator"
+        What to do about missing values in `X`.
     alpha : float, default=0.0
         Strength of the L2 penalty on the weights, divided by the batch size as in `MLPRegressor`.
     batch_size : int or "auto", default="auto"
@@ -280,6 +293,9 @@ class MCDropoutClassifier(NetworkClassifier):
         Class labels, sorted.
     net_ : skorch.NeuralNet
         Trained net; `net_.module_` is the torch module with all members.
+    encoder_ : TableEncoder or None
+        Turns a table into the inputs of the network: `encoder_.transform(X)`, with the names
+        `encoder_.get_feature_names_out()`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -314,6 +330,8 @@ class MCDropoutClassifier(NetworkClassifier):
     n_members: int = 1
     class_weight: dict | str | None = None
     embedding: str | None = "auto"
+    categorical_features: Any = "from_dtype"
+    missing_values: str = "indicator"
     alpha: float = 0.0
     batch_size: int | str = "auto"
     learning_rate: str = "invscaling"

@@ -15,7 +15,7 @@ from torch import nn
 from tqdm.auto import tqdm
 
 from sk_deltauq._conformal import ConformityScores, score_rows
-from sk_deltauq._estimators.parameters import TARGET_CONSTRAINT
+from sk_deltauq._estimators.parameters import TABLE_CONSTRAINTS, TARGET_CONSTRAINT
 from sk_deltauq._estimators.regressor import BaseRegressor
 from sk_deltauq._estimators.targets import encode_rows
 from sk_deltauq._host import Stream, draw_seed, numpy_rng, one_thread
@@ -75,6 +75,10 @@ class PBPRegressor(BaseRegressor):
         folds, so the fraction is rounded down to 1/k: 0.3 becomes 1/4.
     target_transform : str, transformer or None, default=None
         Strictly monotone transformation of the targets before standardisation.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns to encode as categories, with one input for each level.
+    missing_values : {"indicator", "error"}, default="indicator"
+        What to do about missing values in `X`.
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit.
     random_state : int, RandomState instance or None, default=None
@@ -104,6 +108,9 @@ class PBPRegressor(BaseRegressor):
         shape (n_samples, n_outputs); None if the targets are not transformed.
     n_outputs_ : int
         Number of outputs: one.
+    encoder_ : TableEncoder or None
+        Turns a table into the inputs of the network: `encoder_.transform(X)`, with the names
+        `encoder_.get_feature_names_out()`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -150,6 +157,8 @@ class PBPRegressor(BaseRegressor):
     early_stopping: bool | str = "auto"
     validation_fraction: float = 0.1
     target_transform: Any = None
+    categorical_features: Any = "from_dtype"
+    missing_values: str = "indicator"
     warm_start: bool = False
     random_state: Any = None
     verbose: bool | int = False
@@ -167,6 +176,7 @@ class PBPRegressor(BaseRegressor):
         "early_stopping": ["boolean", StrOptions({"auto"})],
         "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
         **TARGET_CONSTRAINT,
+        **TABLE_CONSTRAINTS,
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],

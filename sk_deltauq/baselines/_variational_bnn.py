@@ -51,6 +51,10 @@ class VariationalBNNRegressor(NetworkRegressor):
         Strictly monotone transformation of the targets before standardisation.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns to encode as categories, with one input for each level.
+    missing_values : {"indicator", "error"}, default="indicator"
+        What to do about missing values in `X`.
     batch_size : int or "auto", default="auto"
         Maximum number of rows in a mini-batch.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
@@ -114,6 +118,9 @@ class VariationalBNNRegressor(NetworkRegressor):
         Number of outputs.
     net_ : skorch.NeuralNet
         Trained net; `net_.module_` is the torch module with all members.
+    encoder_ : TableEncoder or None
+        Turns a table into the inputs of the network: `encoder_.transform(X)`, with the names
+        `encoder_.get_feature_names_out()`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -173,6 +180,8 @@ class VariationalBNNRegressor(NetworkRegressor):
     calibrate: bool = True
     target_transform: Any = None
     embedding: str | None = "auto"
+    categorical_features: Any = "from_dtype"
+    missing_values: str = "indicator"
     batch_size: int | str = "auto"
     learning_rate: str = "invscaling"
     learning_rate_init: float = 3e-3
@@ -230,6 +239,10 @@ class VariationalBNNClassifier(NetworkClassifier):
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns to encode as categories, with one input for each level.
+    missing_values : {"indicator", "error"}, default="indicator"
+        What to do about missing values in `X`.
     batch_size : int or "auto", default="auto"
         Maximum number of rows in a mini-batch.
     learning_rate : {"invscaling", "constant"}, default="invscaling"
@@ -282,6 +295,9 @@ class VariationalBNNClassifier(NetworkClassifier):
         Class labels, sorted.
     net_ : skorch.NeuralNet
         Trained net; `net_.module_` is the torch module with all members.
+    encoder_ : TableEncoder or None
+        Turns a table into the inputs of the network: `encoder_.transform(X)`, with the names
+        `encoder_.get_feature_names_out()`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -318,6 +334,8 @@ class VariationalBNNClassifier(NetworkClassifier):
     n_members: int = 1
     class_weight: dict | str | None = None
     embedding: str | None = "auto"
+    categorical_features: Any = "from_dtype"
+    missing_values: str = "indicator"
     batch_size: int | str = "auto"
     learning_rate: str = "invscaling"
     learning_rate_init: float = 3e-3

@@ -1,0 +1,1 @@
+"""Tables with categories and missing values: read, checked, and encoded as numbers."""

@@ -1,0 +1,132 @@
+"""The encoder gives what scikit-learn's own encoders give in a pipeline, and names what is odd."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+
+from sk_deltauq._tables.encoder import Columns, TableEncoder, read_table
+from sk_deltauq.exceptions import UncertaintyWarning
+from tests._tables._frames import N, make_frame, to_arrow
+
+COLUMNS = Columns(tuple(make_frame()), categories=(1, 2), n_columns=5)
+
+
+def fit_encoder(X=None, columns=COLUMNS):
+    X = make_frame() if X is None else X
+    return TableEncoder(columns).fit(read_table(X, columns))
+
+
+def test_encoded_rows_are_those_of_a_pipeline():
+    X = make_frame().astype({"member": float, "visits": float, "town": object, "grade": object})
+    reference = make_column_transformer(
+        (SimpleImputer(add_indicator=True), ["age", "member", "visits"]),
+        (OneHotEncoder(sparse_output=False), ["town", "grade"]),
+        verbose_feature_names_out=False,
+    )
+    expected = reference.fit_transform(X)
+    encoder = fit_encoder()
+    found = encoder.transform(make_frame())
+    assert found.shape == (N, 3 + 3 + 4 + 4)
+    np.testing.assert_allclose(found, expected)
+    names = [name.replace("_nan", "_None") for name in reference.get_feature_names_out()]
+    assert [name.replace(".0", "") for name in names] == encoder.get_feature_names_out().tolist()
+
+
+def test_all_packages_and_a_copy_encode_alike():
+    encoder = fit_encoder()
+    expected = encoder.transform(make_frame())
+    np.testing.assert_array_equal(encoder.transform(to_arrow(make_frame())), expected)
+    copied = pickle.loads(pickle.dumps(encoder))
+    np.testing.assert_array_equal(copied.transform(make_frame()), expected)
+
+
+def test_rows_of_a_table():
+    table = read_table(make_frame(), COLUMNS)
+    assert len(table) == N
+    chosen = np.arange(N) % 3 == 0
+    part = read_table(make_frame()[chosen].reset_index(drop=True), COLUMNS)
+    np.testing.assert_array_equal(table[chosen].numbers, part.numbers)
+    np.testing.assert_array_equal(table[chosen].labels, part.labels)
+
+
+def test_an_unseen_level_sets_no_input():
+    encoder, X = fit_encoder(), make_frame().iloc[:1]
+    names = encoder.get_feature_names_out()
+    of_town = np.char.startswith(names.astype(str), "town_")
+    assert encoder.transform(X)[0, of_town].sum() == 1
+    assert encoder.transform(X.assign(town="Paris"))[0, of_town].sum() == 0
+
+
+def test_the_rarest_of_many_levels_share_an_input():
+    labels = np.r_[np.repeat(np.arange(260), 3), np.repeat(np.arange(200), 3)].astype(str)
+    X, columns = pd.DataFrame({"id": labels}), Columns(("id",), (0,), 1)
+    with pytest.warns(UncertaintyWarning, match=r"260 levels in column 'id' .*Only the 255 most"):
+        encoder = fit_encoder(X, columns)
+    assert encoder.transform(X).shape[1] == 256
+    assert encoder.get_feature_names_out()[-1] == "id_infrequent_sklearn"
+    unseen = encoder.transform(pd.DataFrame({"id": ["new"]}))
+    assert np.flatnonzero(unseen[0]).tolist() == [255]
+
+
+@pytest.mark.parametrize(
+    ("labels", "way_out"),
+    [
+        ([f"row {i}" for i in range(40)], "Merge levels, .*Drop it if it only identifies rows"),
+        ([str(i / 2) for i in range(40)], "numbers written as text: convert the column"),
+    ],
+)
+def test_a_category_that_hardly_repeats_is_named(labels, way_out):
+    columns = Columns(("id",), (0,), 1)
+    with pytest.warns(UncertaintyWarning, match=f"40 levels in column 'id' of 40 rows.*{way_out}"):
+        fit_encoder(pd.DataFrame({"id": labels}), columns)
+
+
+def test_a_column_without_values_is_named_and_ignored():
+    X = make_frame().assign(age=np.nan)
+    with pytest.warns(UncertaintyWarning, match="only missing values in column 'age'"):
+        encoder = fit_encoder(X)
+    filled = encoder.transform(X)
+    position = encoder.get_feature_names_out().tolist().index("age")
+    assert (filled[:, position] == 0).all()
+
+
+def test_missing_values_where_training_rows_have_none_cause_a_warning():
+    complete = make_frame().dropna().reset_index(drop=True)
+    encoder = fit_encoder(complete)
+    X = complete.iloc[:2].copy()
+    X.loc[0, "age"] = np.nan
+    with pytest.warns(UncertaintyWarning, match="missing values in column 'age', where the train"):
+        filled = encoder.transform(X)
+    np.testing.assert_allclose(filled[0, 0], complete["age"].mean())
+    X = complete.iloc[:2].assign(town=None)  # in a category it is an unseen level
+    assert encoder.transform(X).shape == filled.shape
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "message"),
+    [
+        ("town", 1.5, "numbers in column 'town', a category that held text"),
+        ("grade", "1", "text in column 'grade', a category that held numbers"),
+    ],
+)
+def test_a_category_keeps_its_type(column, cells, message):
+    with pytest.raises(ValueError, match=message):
+        fit_encoder().transform(make_frame().assign(**{column: cells}))
+
+
+def test_only_categories_or_only_numbers():
+    X = make_frame()[["town"]]
+    encoder = fit_encoder(X, Columns(("town",), (0,), 1))
+    assert encoder.imputer_ is None
+    assert encoder.transform(X).sum(axis=1).tolist() == [1] * N
+    X = np.array([[1.0, np.nan], [3.0, 2.0]])
+    encoder = fit_encoder(X, Columns(None, (), 2))
+    assert encoder.one_hot_ is None
+    assert encoder.get_feature_names_out().tolist() == ["x0", "x1", "missingindicator_x1"]
+    np.testing.assert_array_equal(encoder.transform(X), [[1, 2, 1], [3, 2, 0]])
+    np.testing.assert_array_equal(encoder.transform(X.tolist()), [[1, 2, 1], [3, 2, 0]])

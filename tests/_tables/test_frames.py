@@ -1,0 +1,117 @@
+"""The three packages give the same names, kinds and cells."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from sk_deltauq._tables.frames import (
+    find_kind,
+    is_frame,
+    list_kinds,
+    list_names,
+    read_cells,
+    read_numbers,
+)
+
+DAY = datetime.date(2026, 1, 1)
+COLUMNS = {
+    "number": [1.5, None],
+    "flag": [True, None],
+    "text": ["red", None],
+    "day": [DAY, None],
+    "time": [datetime.datetime(2026, 1, 1), None],
+    "span": [datetime.timedelta(days=1), None],
+    "list": [[1, 2], None],
+    "record": [{"a": 1}, None],
+}
+KINDS = ["number", "number", "text", "date", "date", "date", "other", "other"]
+MAKERS = {
+    "pandas": lambda: pa.table(COLUMNS).to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": lambda: pl.DataFrame(COLUMNS),
+    "pyarrow": lambda: pa.table(COLUMNS),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_names_kinds_and_cells(name):
+    X = MAKERS[name]()
+    assert is_frame(X)
+    assert list_names(X) == list(COLUMNS)
+    assert list_kinds(X) == KINDS
+    np.testing.assert_array_equal(read_numbers(X, 0), [1.5, np.nan])
+    np.testing.assert_array_equal(read_numbers(X, 1), [1.0, np.nan])
+    first, second = read_cells(X, 2)
+    assert first == "red"
+    assert second is None or second is pd.NA or second != second
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pd.Series(["a"], dtype="category"), "category"),
+        (pd.Series(["a"], dtype="string"), "text"),
+        (pd.Series(["a"], dtype="str"), "text"),
+        (pd.Series(["a"], dtype=object), "object"),
+        (pd.Series([1], dtype="Int64"), "number"),
+        (pd.Series([1], dtype="uint8"), "number"),
+        (pd.Series([True], dtype="boolean"), "number"),
+        (pd.Series([0.0], dtype="Sparse[float64]"), "number"),
+        (pd.Series(pd.period_range("2026", periods=1)), "date"),
+        (pd.Series(pd.interval_range(0, 1)), "other"),
+        (
+            pd.Series(["a"]).astype(pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string()))),
+            "category",
+        ),
+        (pd.Series([1.0], dtype="double[pyarrow]"), "number"),
+        (pl.Series(["a"], dtype=pl.Categorical), "category"),
+        (pl.Series(["a"], dtype=pl.Enum(["a"])), "category"),
+        (pl.Series([Decimal(1)]), "number"),
+        (pl.Series([None]), "number"),
+        (pa.array(["a"]).dictionary_encode(), "category"),
+        (pa.array(["a"], pa.large_string()), "text"),
+        (pa.array([Decimal(1)]), "number"),
+        (pa.array([None]), "number"),
+        (pa.array([b"a"]), "other"),
+    ],
+    ids=lambda value: str(getattr(value, "dtype", getattr(value, "type", value))),
+)
+def test_kind_of_a_type(column, kind):
+    X = pa.table({"a": column}) if isinstance(column, pa.Array) else column.to_frame("a")
+    assert list_kinds(X) == [kind]
+    if kind == "number":
+        assert read_numbers(X, 0).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        ([1, 2.5, True, Decimal(1), None, pd.NA], "number"),
+        ([None, np.nan], "number"),
+        (["a", None, np.nan, pd.NA], "text"),
+        (["a", 1], "mixed"),
+        ([DAY, pd.NaT], "date"),
+        ([np.datetime64("2026-01-01")], "date"),
+        ([[1]], "other"),
+        ([DAY, 1], "other"),
+    ],
+    ids=str,
+)
+def test_kind_of_objects(cells, kind):
+    assert find_kind(cells) == kind
+
+
+def test_objects_become_numbers():
+    cells = np.array([1, True, Decimal("2.5"), None, pd.NA], dtype=object)
+    expected = [1, 1, 2.5, np.nan, np.nan]
+    objects = pl.Series("a", cells[:4].tolist(), dtype=pl.Object).to_frame()
+    for X in (pd.DataFrame({"a": cells}), cells[:, None], objects):
+        np.testing.assert_array_equal(read_numbers(X, 0), expected[: len(X)])
+
+
+def test_arrays_and_lists_are_no_frames():
+    assert not any(map(is_frame, (np.eye(2), [[1]], pd.Series([1]), {"a": 1})))
