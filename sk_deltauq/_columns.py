@@ -59,6 +59,19 @@ def describe_bad_cells(X, names=None) -> str:
     return f"X has {' and '.join(parts)}." if parts else ""
 
 
+def describe_bad_targets(y) -> str:
+    """Say in which row the first missing or infinite target is."""
+    values = np.asarray(y)
+    if values.dtype.kind != "f":
+        objects = values.astype(object)
+        bad = np.frompyfunc(lambda v: is_missing(v) or _is_infinite(v), 1, 1)(objects)
+        bad = np.asarray(bad, dtype=bool)
+    else:
+        bad = ~np.isfinite(values)
+    rows = np.flatnonzero(bad.reshape(len(values), -1).any(axis=1))
+    return f"The first one is in row {rows[0]}." if len(rows) else ""
+
+
 def _find_bad_cells(cells: np.ndarray) -> dict[str, np.ndarray]:
     """Return masks `(row, feature)` by what is wrong."""
     if cells.dtype.kind == "f":
@@ -89,8 +102,10 @@ def check_target_is_numbers(y) -> None:
     if values is None:
         return
     try:
-        values.astype(np.float64)
+        is_complete = not np.isnan(values.astype(np.float64)).any()
     except (TypeError, ValueError):
+        is_complete = False
+    if not is_complete:
         for row, value in enumerate(values):
             for item in np.atleast_1d(value):
                 if is_missing(item):
@@ -113,7 +128,8 @@ def check_labels(y) -> None:
     if missing:
         rows = ", ".join(map(str, missing[:_MOST_NAMES]))
         raise ValueError(
-            f"y has {len(missing)} missing labels (None, NaN or NA): rows {rows}"
+            f"y has {len(missing)} missing label{'s' if len(missing) > 1 else ''} (None, NaN or "
+            f"NA): row{'s' if len(missing) > 1 else ''} {rows}"
             f"{', ...' if len(missing) > _MOST_NAMES else ''}. Remove these rows, or give them "
             "a label of their own, for example 'missing'."
         )

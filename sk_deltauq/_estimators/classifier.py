@@ -65,7 +65,8 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training rows: numbers in any units, standardised internally.
+            Training rows: an array of numbers in any units, or a data frame (pandas, polars or
+            pyarrow) with numbers and categories. Inputs are encoded and standardised internally.
         y : array-like of shape (n_samples,)
             Class labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -103,9 +104,9 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Train for one epoch on the given rows, without early stopping.
 
-        The scaling of X is fixed by the first call. `learning_rate_init` and `batch_size` may
-        change between calls. Delta-UQ draws its anchors from all rows so far, an anchor ensemble
-        only from the rows of the first call.
+        The first call fixes the scaling of X, and the encoding of categories.
+        `learning_rate_init` and `batch_size` may change between calls. Delta-UQ draws its anchors
+        from all rows so far, an anchor ensemble only from the rows of the first call.
 
         Parameters
         ----------

@@ -6,6 +6,7 @@ columns at fault, and a way out.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sk_deltauq._columns import (
     check_labels,
     check_target_is_numbers,
     describe_bad_cells,
+    describe_bad_targets,
     is_missing,
     name_columns,
 )
@@ -126,17 +128,13 @@ def _check_columns(estimator, X, y, *, reset: bool, **check_params):
     if check["ensure_all_finite"] is True and gaps:
         places = name_columns(gaps, columns.names)
         raise ValueError(f"X has missing values in {places}. {_explain_gaps(estimator)}")
-    try:
+    names = None if columns.names is None else [columns.name(p) for p in columns.numbers]
+    with _explain_errors(estimator, table.numbers, y, names):
         if isinstance(y, str):
             check_array(table.numbers, input_name="X", **check)
             return table
         _, y = check_X_y(table.numbers, y, **check, **check_params)
         return table, y
-    except ValueError as error:
-        if "Input X contains" not in str(error):
-            raise
-        names = None if columns.names is None else [columns.name(p) for p in columns.numbers]
-        raise ValueError(_explain(error, table.numbers, names, estimator)) from error
 
 
 def _find_columns(estimator, X, *, reset: bool) -> Columns:
@@ -162,26 +160,16 @@ def _check_numbers(estimator, X: Any, y, *, reset: bool, **check_params):
     """Check a table of numbers; return an array, NaN for missing values, and the targets."""
     check_params |= {"dtype": FLOAT_DTYPES, "order": "C"}
     check_params["ensure_all_finite"] = _allow_gaps(estimator)
-    try:
+    with _explain_errors(estimator, X, y):
         try:
             return validate_data(estimator, X, y, reset=reset, **check_params)
         except TypeError as error:  # NumPy cannot convert pandas.NA
             if "NAType" not in str(error):
                 raise
-            cells = np.array(X, dtype=object)
-            cells[np.asarray(np.frompyfunc(is_missing, 1, 1)(cells), dtype=bool)] = np.nan
-            X = cells
-            return validate_data(estimator, X, y, reset=reset, **check_params)
-    except ValueError as error:
-        if "could not convert string" in str(error):
-            raise ValueError(
-                f"{describe_bad_cells(X)} {error}. An array must hold numbers: pass a data frame, "
-                "whose columns of text become categories, or name the categories in "
-                "categorical_features."
-            ) from error
-        if "Input X contains" in str(error):
-            raise ValueError(_explain(error, X, None, estimator)) from error
-        raise
+    cells: Any = np.array(X, dtype=object)
+    cells[np.asarray(np.frompyfunc(is_missing, 1, 1)(cells), dtype=bool)] = np.nan
+    with _explain_errors(estimator, cells, y):
+        return validate_data(estimator, cells, y, reset=reset, **check_params)
 
 
 def _allow_gaps(estimator) -> Any:
@@ -189,10 +177,27 @@ def _allow_gaps(estimator) -> Any:
     return "allow-nan" if estimator.missing_values == "indicator" else True
 
 
-def _explain(error: ValueError, X, names, estimator) -> str:
-    """Name the cells at fault and, for missing values, the way out."""
-    way_out = f" {_explain_gaps(estimator)}" if "contains NaN" in str(error) else ""
-    return f"{error}\n{describe_bad_cells(X, names)}{way_out}"
+@contextlib.contextmanager
+def _explain_errors(estimator, X, y, names=None):
+    """Name the cells at fault and the way out in an error of scikit-learn from this block."""
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        if "could not convert string" in message:
+            message = (
+                f"{describe_bad_cells(X)} {message}. An array must hold numbers: pass a data "
+                "frame, whose columns of text become categories, or name the categories in "
+                "categorical_features."
+            )
+        elif "Input X contains" in message:
+            way_out = f" {_explain_gaps(estimator)}" if "contains NaN" in message else ""
+            message = f"{message}\n{describe_bad_cells(X, names)}{way_out}"
+        elif "Input y contains" in message:
+            message = f"{message} {describe_bad_targets(y)} Remove such rows."
+        else:
+            raise
+        raise ValueError(message) from error
 
 
 def _explain_gaps(estimator) -> str:
