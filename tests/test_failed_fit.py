@@ -20,7 +20,7 @@ def interrupt(net, *args, **kwargs):
 
 
 BAD_CALLS = {
-    "NaN": lambda X, y: (np.where(X[3] == X, np.nan, X), y),
+    "infinity": lambda X, y: (np.where(X[3] == X, np.inf, X), y),
     "no rows": lambda X, y: (X[:0], y[:0]),
     "too few targets": lambda X, y: (X, y[:-1]),
     "no target": lambda X, y: (X, None),
@@ -45,8 +45,9 @@ def test_a_refit_with_wrong_data_keeps_the_feature_names(make, data):
     X, y = data
     X = pd.DataFrame(X).add_prefix("x")
     model = make().fit(X, y)
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(X.rename(columns={"x0": "z"}).mask(X.to_numpy() > X["x0"].median()), y)
+    far = X.rename(columns={"x0": "z"}).mask(X.to_numpy() > X["x0"].median(), np.inf)
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit(far, y)
     assert list(model.feature_names_in_) == list(X.columns)
     with pytest.raises(ValueError, match="0 sample"):
         model.fit(X.to_numpy()[:0, :1], y[:0])
