@@ -23,8 +23,8 @@ from sk_deltauq._training.net import StackedNet
 SCALES = "std_factor_", "noise_factor_", "outlier_scale_"
 
 # Added to the variance, over the number of held-out rows: a variance that is estimated from few
-# rows needs wider intervals, as with a Student t. With 4, 17 % of development cells of 5 to 20 rows
-# covered less than 80 %; with 8, 8 % did, at the same CRPS.
+# rows needs wider intervals, as with a Student t. With 4, 17 % of the development cells of 5 to 20
+# rows covered less than 80 %. With 8, 8 % did, at the same CRPS.
 _SURCHARGE = 8
 
 # The weight of the prior, in rows that need no factor. On the same sets 20, 30 and 50 were alike.
