@@ -77,8 +77,7 @@ def check_target(target: Any, n_outputs: int) -> int:
     """Return the position of the output to draw; None is allowed for a single output."""
     if target is None and n_outputs == 1:
         return 0
-    is_number = isinstance(target, int | np.integer) and not isinstance(target, bool)
-    if is_number and target in range(n_outputs):
+    if isinstance(target, int | np.integer) and target in range(n_outputs):
         return int(target)
     raise ValueError(
         f"target must be the position of the output to draw, from 0 to {n_outputs - 1}, got "
