@@ -262,5 +262,5 @@ class ReliabilityDisplay:
             ylim=(-0.02, 1.02),
             aspect="equal",
         )
-        self.ax_.legend(loc="upper left", fontsize="small")
+        self.ax_.legend(loc="lower right", fontsize="small")
         return self

@@ -249,5 +249,5 @@ class StdErrorDisplay:
         )
         self.ax_.set(xlabel="predicted standard deviation", ylabel="error")
         self.ax_.set_ylim(bottom=0)
-        self.ax_.legend(loc="upper left", fontsize="small")
+        self.ax_.legend(loc="best", fontsize="small")
         return self
