@@ -24,8 +24,9 @@ extensions = [
     "numpydoc",
     "myst_parser",
     "matplotlib.sphinxext.plot_directive",
+    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "examples"]  # the gallery makes pages of the examples
 suppress_warnings = ["myst.header"]  # reports begin at the level of their page
 templates_path = ["_templates"]
 default_role = "code"  # single backticks, as in the docstrings
@@ -44,6 +45,20 @@ plot_include_source = False
 plot_html_show_source_link = False
 plot_html_show_formats = False
 plot_formats = [("png", 120)]
+
+# The titles of the axes become the alternative texts of the pictures.
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "generated/examples",
+    "filename_pattern": "/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "show_memory": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "reference_url": {"sk_deltauq": None},  # links from the code to our own pages only
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sk_deltauq"

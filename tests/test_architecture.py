@@ -199,14 +199,14 @@ def test_import_needs_no_optional_package():
         import sys
         for name in ("matplotlib", "pandas", "polars", "openml", "botorch", "click"):
             sys.modules[name] = None  # from here on, to import it is an ImportError
-        import sk_deltauq, sk_deltauq.distributions, sk_deltauq.metrics
+        import sk_deltauq, sk_deltauq.distributions, sk_deltauq.metrics, sk_deltauq.plotting
     """)
 
 
 def test_import_leaves_optional_packages_unloaded():
     run_python("""
         import sys
-        import sk_deltauq, sk_deltauq.distributions, sk_deltauq.metrics
+        import sk_deltauq, sk_deltauq.distributions, sk_deltauq.metrics, sk_deltauq.plotting
         loaded = {"matplotlib", "openml", "botorch"} & set(sys.modules)
         assert not loaded, loaded
     """)

@@ -12,7 +12,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-SOURCES = ("sk_deltauq/**/*.py", "benchmarks_uci/**/*.py", "tools/*.py", "docs/*.py")
+SOURCES = (
+    "sk_deltauq/**/*.py",
+    "benchmarks_uci/**/*.py",
+    "tools/*.py",
+    "docs/*.py",
+    "docs/examples/*.py",
+)
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.rst")
 
 # Files that the test checks.

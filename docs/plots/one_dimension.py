@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sk_deltauq import DeltaUQRegressor
+from sk_deltauq.plotting import PredictiveIntervalDisplay
 
 
 def true_mean(x):
@@ -19,22 +20,20 @@ y = true_mean(x) + (0.1 + 0.1 * x) * rng.standard_normal(x.size)
 
 model = DeltaUQRegressor(n_members=5, random_state=0).fit(x[:, None], y)
 
-grid = np.linspace(-1.5, 11.5, 400)[:, None]
-mean = model.predict(grid)
-parts = model.predict_uncertainty(grid)
-
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
-for std, label, colour in [
-    (parts.total, "total", "#c6dbef"),
-    (parts.epistemic, "epistemic", "#fd8d3c"),
-]:
-    lower, upper = mean - 2 * std, mean + 2 * std
-    ax.fill_between(grid[:, 0], lower, upper, color=colour, label=f"mean ± 2 {label} std", lw=0)
-ax.plot(grid, mean, color="#08519c", label="mean")
+grid = np.linspace(-1.5, 11.5, 521)
+display = PredictiveIntervalDisplay.from_estimator(
+    model, x[:, None], 0, y=y, grid=grid, coverage=0.95, ax=ax
+)
 ax.plot(grid, true_mean(grid), "--", color="black", lw=1, label="true mean")
-ax.plot(x, y, ".", color="black", markersize=3, label="training data")
 ax.set(xlabel="x", ylabel="y")
 ax.legend(loc="lower left", frameon=False, fontsize="small")
+
+# How often each area holds the true mean: the page says so.
+half = 1.96 * display.epistemic
+inner = np.abs(display.mean - true_mean(grid)) <= half
+outer = (display.lower <= true_mean(grid)) & (true_mean(grid) <= display.upper)
+ax.set_title(f"true mean inside: outer area {outer.mean():.0%}, inner area {inner.mean():.0%}")
 
 if len(sys.argv) > 1:
     fig.savefig(sys.argv[1], dpi=150)
