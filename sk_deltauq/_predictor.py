@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.utils import gen_batches
 from torch import nn
 
 from sk_deltauq._host import map_in_threads, one_thread, plain_torch
@@ -126,9 +125,9 @@ class Predictor:
     def map_rows(self, X: np.ndarray, function: Callable) -> tuple[np.ndarray, ...]:
         """Scale rows and apply `function` in chunks, which bounds memory.
 
-        Every chunk has the same number of rows, the last one is padded, and one thread computes
-        it. So a row meets the same matrix products in every position, and its answer does not
-        depend on other rows or on the number of threads, to the last bit.
+        One thread computes a chunk, and the chunks depend on the number of rows only. So answers
+        do not depend on the number of threads. A row gives the same answer among other rows up to
+        rounding in float32: matrix products of another size sum in another order.
 
         `function` maps scaled rows `(row, feature)` to tensors with the rows first. The results
         are float64 arrays with the rows first.
@@ -136,12 +135,12 @@ class Predictor:
         n_rows = self.count_chunk_rows()
 
         def map_chunk(rows):
-            x = scale_to_tensor(X[rows], self.x_scaler, n_rows=n_rows).to(self.device)
+            x = scale_to_tensor(X[rows], self.x_scaler).to(self.device)
             with torch.inference_mode():
-                parts = function(x)
-            return [part[: rows.stop - rows.start].cpu().numpy() for part in parts]
+                return [part.cpu().numpy() for part in function(x)]
 
-        chunks = list(gen_batches(len(X), n_rows))
+        starts = range(0, len(X), n_rows)  # `gen_batches` checks its parameters for 0.1 ms
+        chunks = [slice(start, min(start + n_rows, len(X))) for start in starts]
         n_threads = torch.get_num_threads() if self._is_on_cpu else 1
         with plain_torch(), one_thread():
             first = map_chunk(chunks[0])

@@ -297,10 +297,9 @@ def check_still_constant(values: np.ndarray, scaler: Scaler, name: str, names=No
         )
 
 
-def scale_to_tensor(values: np.ndarray, scaler: Scaler, n_rows: int | None = None):
-    """Standardise to a float32 tensor in chunks; `n_rows` pads it with rows of zeros."""
-    n_rows = len(values) if n_rows is None else n_rows
-    out = np.zeros((n_rows, values.shape[1]), dtype=np.float32)
+def scale_to_tensor(values: np.ndarray, scaler: Scaler):
+    """Standardise to a float32 tensor in chunks."""
+    out = np.empty(values.shape, dtype=np.float32)
     for start in range(0, len(values), _CHUNK_ROWS):  # gen_batches spends time on checks
         rows = slice(start, min(start + _CHUNK_ROWS, len(values)))
         with np.errstate(over="ignore"):  # infinity is clipped like any far value
