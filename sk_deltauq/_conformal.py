@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
 import torch
-from torch import nn
 
 from sk_deltauq._predictor import Predictor, compute_moments
 
@@ -151,17 +150,6 @@ def count_rows_needed(coverage: float) -> int:
     return max(math.ceil(ratio * (1 - _ROUNDING)), 1)
 
 
-class _GivenComponents(nn.Module):
-    """Components that are known already, in place of a module that computes them."""
-
-    def __init__(self, parts: tuple[torch.Tensor, ...]):
-        super().__init__()
-        self.parts = parts
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return self.parts
-
-
 def compute_fold_moments(predictor: Predictor, parts, x: torch.Tensor, components: Sequence):
     """Compute mean and std of y by the components of each fold, `(row, fold, target)`, float64.
 
@@ -173,8 +161,7 @@ def compute_fold_moments(predictor: Predictor, parts, x: torch.Tensor, component
     found = []
     for numbers in components:
         chosen = parts if numbers is None else tuple(part[numbers] for part in parts)
-        of_fold = replace(predictor, module=_GivenComponents(chosen))
-        found.append(compute_moments(of_fold, x, ("mean", "total")))
+        found.append(compute_moments(predictor, chosen, x, ("mean", "total")))
     means, stds = (torch.stack(moments, dim=1) for moments in zip(*found, strict=True))
     smallest = torch.tensor(_MIN_STD * predictor.y_scaler.scale_, device=stds.device)
     return means, torch.maximum(stds, smallest)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from torch import nn
 from sk_deltauq._host import map_in_threads, one_thread, plain_torch
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import Network
-from sk_deltauq._validation import FAR, Scaler, scale_to_tensor
+from sk_deltauq._validation import Scaler, scale_to_tensor
 
 # Floats in the widest layer of one chunk: few enough for the cache of a core, many enough that the
 # number of calls does not count; on a GPU enough to keep it busy.
@@ -40,7 +39,7 @@ class NetworkComponents(nn.Module):
 
 @dataclass(frozen=True)
 class Predictor:
-    """Predictive components of rows, differentiable, on any device.
+    """Predictive components of rows, on any device.
 
     A regressor's module returns the means and standard deviations of all components in units of
     the scaled target and, if the means are uncertain themselves, their standard deviations. A
@@ -69,58 +68,15 @@ class Predictor:
     # Scaled rows to the factor of the total standard deviation, (row,), see `inflate_epistemic`.
     inflation: nn.Module | None = None
 
-    def components(self, X: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Map rows to calibrated components, in the units of the user.
-
-        Parameters
-        ----------
-        X : torch.Tensor of shape (n_samples, n_features)
-            Rows in the units of X, float32 or float64, on the device of the predictor.
-
-        Returns
-        -------
-        tuple of torch.Tensor of shape (n_components, n_samples, n_outputs)
-            Means and standard deviations in the units of y, float64: mixed with equal weights
-            they have the mean and the standard deviation that `predict` returns. With
-            `target_transform`, they have the units of the transformed target. With heavy tails
-            (`outlier_scale`) there are at least 20 components. Logits, for a classifier, before
-            the adjustment by held-out rows. The graph is kept, so the result has gradients with
-            respect to X, unless the caller has switched gradients off. Autocast and torch's
-            defaults have no effect.
-        """
-        with plain_torch():
-            return self._map_to_components(X)
-
-    def _map_to_components(self, X: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        mean, scale = (_on(X, values) for values in (self.x_scaler.mean_, self.x_scaler.scale_))
-        x = ((X.double() - mean) / scale).clamp(-FAR, FAR).float()
-        parts = self.module(x)
-        if self.y_scaler is None:
-            return parts
-        means, stds, _ = spread_components(self, parts, x)
-        scale, offset = (_on(X, v) for v in (self.y_scaler.scale_, self.y_scaler.mean_))
-        return means * scale + offset, stds * scale
-
-    def to(self, device: str) -> Predictor:
-        """Return a copy of this predictor on another device."""
-        modules = {"module": self.module, "inflation": self.inflation}
-        moved = {
-            k: copy.deepcopy(m).to(device) if m is not None else m for k, m in modules.items()
-        }
-        return replace(self, **moved, device=device)
+    @property
+    def adds_std(self) -> bool:
+        """Whether a standard deviation is added to the epistemic part."""
+        return bool(self.added_std.any())
 
     @property
-    def state(self) -> dict[str, Any]:
-        """All numbers that determine the predictions, by name: tensors and arrays."""
-        names = "std_factor", "noise_factor", "added_std", "outlier_scale"
-        state: dict[str, Any] = {name: getattr(self, name) for name in names}
-        for name in ("x_scaler", "y_scaler"):
-            if (scaler := getattr(self, name)) is not None:
-                state |= {f"{name}.mean_": scaler.mean_, f"{name}.scale_": scaler.scale_}
-        for name in ("module", "inflation"):
-            if (module := getattr(self, name)) is not None:
-                state |= {f"{name}.{key}": t for key, t in module.state_dict().items()}
-        return state
+    def has_tails(self) -> bool:
+        """Whether some components have a wider noise."""
+        return bool((self.outlier_scale != 1).any())
 
     def map_rows(self, X: np.ndarray, function: Callable) -> tuple[np.ndarray, ...]:
         """Scale rows and apply `function` in chunks, which bounds memory.
@@ -162,14 +118,42 @@ class Predictor:
         return 2 ** min(max(int(math.log2(max(floats // per_row, 1))), 4), 16)
 
 
-def compute_moments(predictor: Predictor, x: torch.Tensor, names: tuple[str, ...]):
+class Calibration(Protocol):
+    """What turns the components of a regressor into predictions; `Predictor` describes the fields.
+
+    A `Predictor` holds the numbers as arrays, a torch module as buffers.
+    """
+
+    @property
+    def y_scaler(self) -> Any: ...
+    @property
+    def ddof(self) -> int: ...
+    @property
+    def std_factor(self) -> np.ndarray | torch.Tensor: ...
+    @property
+    def noise_factor(self) -> np.ndarray | torch.Tensor: ...
+    @property
+    def added_std(self) -> np.ndarray | torch.Tensor: ...
+    @property
+    def outlier_scale(self) -> np.ndarray | torch.Tensor: ...
+    @property
+    def adds_std(self) -> bool: ...
+    @property
+    def has_tails(self) -> bool: ...
+    @property
+    def inflation(self) -> nn.Module | None: ...
+
+
+def compute_moments(
+    predictor: Calibration, parts: Sequence[torch.Tensor], x: torch.Tensor, names: tuple[str, ...]
+) -> list[torch.Tensor]:
     """Compute moments of a regressor in the units of y, each `(row, target)`, float64.
 
     `names` are some of "mean", and of the standard deviations "epistemic", "aleatoric" and
-    "total" (eq. 6 and the law of total variance). `x` are scaled rows.
+    "total" (eq. 6 and the law of total variance). `parts` are what the module of the predictor
+    returns for the scaled rows `x`.
     """
-    assert predictor.y_scaler is not None
-    means, stds, *mean_stds = predictor.module(x)
+    means, stds, *mean_stds = parts
     # Relative to the first component float32 is exact enough, and much faster than float64.
     shifts = means - means[0]
     centre = shifts.mean(dim=0)
@@ -186,7 +170,8 @@ def compute_moments(predictor: Predictor, x: torch.Tensor, names: tuple[str, ...
     inflation = None if names == ("mean",) else predictor.inflation
     if inflation is not None:
         epistemic = inflate_epistemic(inflation(x), epistemic, aleatoric)
-    epistemic = epistemic + _on(mean, predictor.added_std) ** 2
+    if predictor.adds_std:
+        epistemic = epistemic + _on(mean, predictor.added_std) ** 2
     variances = {"epistemic": epistemic, "aleatoric": aleatoric, "total": epistemic + aleatoric}
     return [
         mean * scale + offset if name == "mean" else variances[name].sqrt() * scale
@@ -194,7 +179,7 @@ def compute_moments(predictor: Predictor, x: torch.Tensor, names: tuple[str, ...
     ]
 
 
-def _find_factors(predictor: Predictor) -> tuple[np.ndarray, np.ndarray]:
+def _find_factors(predictor: Calibration):
     """Return the factors of the standard deviations: of the means, and of the noise."""
     return predictor.std_factor, predictor.std_factor * predictor.noise_factor
 
@@ -211,49 +196,57 @@ def inflate_epistemic(factor: torch.Tensor, epistemic: torch.Tensor, aleatoric: 
     return epistemic + (inflated - total)
 
 
-def spread_components(predictor: Predictor, parts, x: torch.Tensor):
+def spread_components(predictor: Calibration, parts: Sequence[torch.Tensor], x: torch.Tensor):
     """Return calibrated means and standard deviations of the mixture, and the noise.
 
     All are float64 in units of the scaled target: means and standard deviations `(component, row,
     target)`, and the standard deviation of the noise `(row, target)`, or None if the noise is all
     that the components' standard deviations hold.
 
-    Eq. 6 divides by K - 1. Spreading the means by sqrt(K / (K - 1)) around their centre makes this
-    the variance of the mixture itself, so that its density and quantiles agree with the standard
-    deviation.
     """
     means, stds, *mean_stds = (part.double() for part in parts)
     factor, noise_factor = (_on(means, f) for f in _find_factors(predictor))
-    n_components = len(means)
-    spread = factor * (n_components / max(n_components - predictor.ddof, 1)) ** 0.5
-    centre = means.mean(dim=0)
-    shifts = (means - centre) * spread
+    centre, shifts = spread_means(predictor, means)
     stds, mean_stds = stds * noise_factor, [part * factor for part in mean_stds]
     noise = None
-    if mean_stds or predictor.inflation is not None or predictor.added_std.any():
+    if mean_stds or predictor.inflation is not None or predictor.adds_std:
         noise = stds.square().mean(dim=0).sqrt()
     if predictor.inflation is not None:
         shifts, stds = _smooth_mixture(predictor.inflation(x), shifts, stds, mean_stds)
     elif mean_stds:
-        stds = torch.hypot(stds, mean_stds[0])
-    if predictor.added_std.any():
-        stds = torch.hypot(stds, _on(stds, predictor.added_std))
-    return *spread_tails(centre + shifts, stds, predictor.outlier_scale), noise
+        stds = (stds.square() + mean_stds[0].square()).sqrt()
+    if predictor.adds_std:
+        stds = (stds.square() + _on(stds, predictor.added_std).square()).sqrt()
+    means = centre + shifts
+    if predictor.has_tails:
+        means, stds = spread_tails(means, stds, _on(stds, predictor.outlier_scale))
+    return means, stds, noise
 
 
-def spread_tails(means: torch.Tensor, stds: torch.Tensor, outlier_scale: np.ndarray):
+def spread_means(predictor: Calibration, means: torch.Tensor):
+    """Return the centre of the means `(component, row, target)`, and their calibrated distances.
+
+    Eq. 6 divides by K - 1. Spreading the means by sqrt(K / (K - 1)) around their centre makes this
+    the variance of the mixture itself, so that its density and quantiles agree with the standard
+    deviation.
+    """
+    factor, _ = _find_factors(predictor)
+    n_components = len(means)
+    spread = _on(means, factor) * (n_components / max(n_components - predictor.ddof, 1)) ** 0.5
+    centre = means.mean(dim=0)
+    return centre, (means - centre) * spread
+
+
+def spread_tails(means: torch.Tensor, stds: torch.Tensor, outlier_scale: torch.Tensor):
     """Give one component in `OUTLIER_PERIOD` a wider noise than the others.
 
     Tensors are `(component, row, target)`. Fewer components are copied first. The mean square of
     the standard deviations of a row stays, so no moment changes.
     """
-    if (outlier_scale == 1).all():
-        return means, stds
     n_copies = -(-OUTLIER_PERIOD // len(means))
     means, stds = (part.repeat(n_copies, 1, 1) for part in (means, stds))
-    is_wide = np.arange(len(stds)) % OUTLIER_PERIOD == OUTLIER_PERIOD - 1
-    scales = np.where(is_wide[:, np.newaxis, np.newaxis], outlier_scale, 1.0)
-    wider = stds * _on(stds, scales)
+    is_wide = torch.arange(len(stds), device=stds.device) % OUTLIER_PERIOD == OUTLIER_PERIOD - 1
+    wider = torch.where(is_wide[:, None, None], stds * outlier_scale, stds)
     before, after = (part.square().mean(dim=0) for part in (stds, wider))
     return means, wider * (before / after.clamp(min=torch.finfo(after.dtype).tiny)).sqrt()
 
@@ -268,17 +261,22 @@ def _smooth_mixture(factor, shifts, stds, mean_stds):
     noise dominates, the mixture hardly changes; where it does not, the mixture is nearly normal.
     """
     aleatoric = stds.square().mean(dim=0)
-    of_means = mean_stds[0].square() if mean_stds else torch.zeros_like(stds)
-    epistemic = shifts.square().mean(dim=0) + of_means.mean(dim=0)
+    epistemic = shifts.square().mean(dim=0)
+    if mean_stds:
+        epistemic = epistemic + mean_stds[0].square().mean(dim=0)
     inflated = inflate_epistemic(factor, epistemic, aleatoric)
     # Without noise the share is 0, where the root has no derivative.
     share = (aleatoric / (inflated + aleatoric).clamp(min=1e-30)).clamp(min=1e-12)
     rest = (inflated - share * epistemic).clamp(min=0)
-    variances = stds.square() + share * of_means + rest  # (component, row, target)
+    variances = stds.square() + rest  # (component, row, target)
+    if mean_stds:
+        variances = variances + share * mean_stds[0].square()
     is_point = variances == 0
     return shifts * share.sqrt(), torch.where(is_point, 1.0, variances).sqrt() * ~is_point
 
 
-def _on(tensor: torch.Tensor, values: np.ndarray) -> torch.Tensor:
-    """Put float64 values on the device of a tensor."""
+def _on(tensor: torch.Tensor, values: np.ndarray | torch.Tensor) -> torch.Tensor:
+    """Put float64 values on the device of a tensor; those of a torch module are there."""
+    if isinstance(values, torch.Tensor):
+        return values
     return torch.tensor(values, device=tensor.device)

@@ -11,16 +11,18 @@ import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Bunch, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._estimators.base import BaseUQ
 from sk_deltauq._estimators.logits import (
     FrequencyMixing,
+    LogitAdjustment,
+    LogitSummary,
     calibrate_temper,
-    mean_log_proba,
-    mean_logit_std,
-    temper_logits,
+    summarise_logits,
 )
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
+from sk_deltauq._estimators.torch_modules import ClassifierModule
 from sk_deltauq._networks.heads import CategoricalHead
 from sk_deltauq._sklearn import StrOptions
 from sk_deltauq._tables.checks import check_table
@@ -151,9 +153,9 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
             Standard deviation of the logits over the components, averaged over the classes: the
             outlier score of the Delta-UQ paper. Only with `return_std=True`.
         """
-        proba, epistemic, *_ = self._summarise(X)
-        labels = self.classes_[proba.argmax(axis=1)]
-        return (labels, epistemic) if return_std else labels
+        found = self._summarise(X)
+        labels = self.classes_[found.proba.argmax(axis=1)]
+        return (labels, found.epistemic) if return_std else labels
 
     def predict_proba(self, X):
         """Predict the probability of each class.
@@ -170,11 +172,11 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
             in the order of `classes_`; each row sums to one. The weight of the frequencies,
             `frequency_weight_`, comes from held-out rows and falls as rows are added.
         """
-        return self._summarise(X)[0]
+        return self._summarise(X).proba
 
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`, finite even if a probability underflows to zero."""
-        return self._map_logits(X, lambda logits: (mean_log_proba(self._adjust(logits)),))[0]
+        return self._summarise(X).log_proba
 
     def predict_uncertainty(self, X):
         """Predict the epistemic, aleatoric and total uncertainty.
@@ -196,12 +198,12 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
             - `mutual_information`: `total - aleatoric`, in nats. It measures how much the
               components disagree.
         """
-        _, epistemic, total, aleatoric = self._summarise(X)
+        found = self._summarise(X)
         return Bunch(
-            epistemic=epistemic,
-            aleatoric=aleatoric,
-            total=total,
-            mutual_information=np.maximum(total - aleatoric, 0.0),
+            epistemic=found.epistemic,
+            aleatoric=found.aleatoric,
+            total=found.total,
+            mutual_information=np.maximum(found.total - found.aleatoric, 0.0),
         )
 
     def predict_dist(self, X):
@@ -217,38 +219,69 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         dist : CategoricalMixture
             One mixture for each row. Class numbers are positions in `classes_`.
         """
-        (logits,) = self._map_logits(
-            X, lambda logits: (self._adjust(logits.double()).transpose(0, 1),)
-        )
+        (logits,) = self._map_logits(X, lambda raw, adjusted: (adjusted.transpose(0, 1),))
         logits.flags.writeable = False  # so that the mixture shares it
         return CategoricalMixture(np.moveaxis(logits, 1, 0))
 
-    def _summarise(self, X):
-        """Return probabilities, epistemic std, total and mean entropy of each row."""
-
-        def summarise_chunk(logits):
-            logits = logits.double()
-            epistemic = mean_logit_std(logits)
-            logits = self._adjust(logits)
-            component_entropy = torch.special.entr(logits.softmax(dim=2)).sum(dim=2)
-            proba = mean_log_proba(logits).exp()
-            proba = proba / proba.sum(dim=1, keepdim=True)
-            entropy = torch.special.entr(proba).sum(dim=1)
-            return proba, epistemic, entropy, component_entropy.mean(dim=0)
-
-        return self._map_logits(X, summarise_chunk)
+    def _summarise(self, X) -> LogitSummary:
+        """Summarise the logits of each row, as arrays."""
+        return LogitSummary(*self._map_logits(X, summarise_logits))
 
     def _map_logits(self, X, function):
-        """Apply a function of the logits `(component, row, class)` to rows, chunk by chunk."""
+        """Apply a function of raw and adjusted logits `(component, row, class)`, in chunks."""
         X, predictor = self._check_rows(X), self._predictor()
-        return predictor.map_rows(X, lambda x: function(*predictor.module(x)))
+        adjust = self._adjustment().to(predictor.device)
 
-    def _adjust(self, logits: torch.Tensor) -> torch.Tensor:
-        """Apply what held-out rows said: soften uncertain rows, mix with class frequencies."""
-        temper_range = getattr(self, "temper_range_", None)
-        if temper_range is not None:  # paper, section 4
-            logits = temper_logits(logits, temper_range)
-        return logits if self._mixing_ is None else self._mixing_.apply(logits)
+        def map_chunk(x):
+            (logits,) = predictor.module(x)
+            return function(logits.double(), adjust(logits.double()))
+
+        return predictor.map_rows(X, map_chunk)
+
+    def _adjustment(self) -> LogitAdjustment:
+        """Return what held-out rows said: soften uncertain rows, mix with class frequencies."""
+        return LogitAdjustment(getattr(self, "temper_range_", None), self._mixing_)
+
+    def to_torch(self):
+        """Return the classifier as a torch module.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            Independent copy that maps a tensor of shape (..., n_features) to a named tuple of
+            tensors:
+
+            - `proba`, of shape (..., n_classes): as `predict_proba`.
+            - `log_proba`, of shape (..., n_classes): as `predict_log_proba`.
+            - `epistemic`, `aleatoric`, `total`, `mutual_information`, of shape (...): as
+              `predict_uncertainty`.
+            - `logits`, of shape (n_components, ..., n_classes): logits of the components, adjusted
+              as in `predict_dist`.
+
+        Notes
+        -----
+        `X` has the units and the columns that `fit` got. Results have the dtype of `X`, and
+        gradients with respect to `X`. The networks compute in float32, as in `predict`, and the
+        rest in float64. `module.double()` makes the networks compute in float64 too, and
+        `module.float()` makes the scaling of `X` compute in float32 too. All rows are computed at
+        once: split large tables. Parameters need no gradient until `module.requires_grad_()`.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from sklearn.datasets import load_iris
+        >>> from sk_deltauq import DeltaUQClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> module = DeltaUQClassifier(max_iter=50, random_state=0).fit(X, y).to_torch()
+        >>> rows = torch.tensor(X[:2], requires_grad=True)
+        >>> found = module(rows)
+        >>> found.proba.shape, found.total.shape
+        (torch.Size([2, 3]), torch.Size([2]))
+        >>> torch.autograd.grad(found.total.sum(), rows)[0].shape
+        torch.Size([2, 4])
+        """
+        check_is_fitted(self)
+        return ClassifierModule(self._predictor(), self._adjustment())
 
     def _encode(self, X, y, sample_weight, plan: FitPlan) -> FitData:
         """Check the rows, scale them, and number the classes."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch import nn
 
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.net import StackedNet
@@ -79,13 +81,65 @@ class FrequencyMixing:
         weight = _average_weight(np.exp(own), frequencies[labels.astype(int)], row_weights)
         return cls(weight, frequencies)
 
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """Mix every component; logits `(component, row, class)`."""
-        log_frequencies = torch.tensor(np.log(self.frequencies), device=logits.device)
-        log_proba = logits.double().log_softmax(dim=2)
-        return torch.logaddexp(
-            log_proba + np.log1p(-self.weight), log_frequencies + np.log(self.weight)
-        )
+
+class LogitAdjustment(nn.Module):
+    """Apply what held-out rows said: soften uncertain rows, mix with the class frequencies.
+
+    `temper_range` is the range of the mean logit std, or None (see `temper_logits`).
+    """
+
+    temper_range: torch.Tensor | None
+    log_own: torch.Tensor | None
+    log_base: torch.Tensor | None
+
+    def __init__(self, temper_range: tuple[float, float] | None, mixing: FrequencyMixing | None):
+        super().__init__()
+        values = {"temper_range": temper_range, "log_own": None, "log_base": None}
+        if mixing is not None:
+            values["log_own"] = np.log1p(-mixing.weight)
+            values["log_base"] = np.log(mixing.frequencies) + np.log(mixing.weight)  # (class,)
+        for name, value in values.items():
+            if value is not None:
+                value = torch.tensor(value, dtype=torch.float64, device="cpu")
+            self.register_buffer(name, value)
+
+    def forward(self, logits: torch.Tensor) -> torch.Tensor:
+        """Adjust every component; logits `(component, row, class)`."""
+        if self.temper_range is not None:  # paper, section 4
+            logits = temper_logits(logits, self.temper_range)
+        if self.log_own is None or self.log_base is None:
+            return logits
+        return torch.logaddexp(logits.double().log_softmax(dim=2) + self.log_own, self.log_base)
+
+
+class LogitSummary(NamedTuple):
+    """What a classifier says of each row."""
+
+    log_proba: torch.Tensor  # (row, class), of the mean over the components
+    proba: torch.Tensor  # (row, class)
+    epistemic: torch.Tensor  # (row,), std of the logits over the components
+    aleatoric: torch.Tensor  # (row,), mean entropy of the components
+    total: torch.Tensor  # (row,), entropy of `proba`
+
+
+def summarise_logits(logits: torch.Tensor, adjusted: torch.Tensor) -> LogitSummary:
+    """Summarise logits `(component, row, class)`, before and after the adjustment, in float64."""
+    of_components = adjusted.double().log_softmax(dim=2)
+    log_proba = of_components.logsumexp(dim=0) - np.log(len(adjusted))
+    proba = log_proba.exp()
+    proba = proba / proba.sum(dim=1, keepdim=True)
+    return LogitSummary(
+        log_proba,
+        proba,
+        epistemic=mean_logit_std(logits.double()),
+        aleatoric=_entropy(of_components).mean(dim=0),
+        total=_entropy(log_proba),
+    )
+
+
+def _entropy(log_proba: torch.Tensor) -> torch.Tensor:
+    """Entropy in nats, over the last axis; logarithms are finite where a probability is zero."""
+    return -(log_proba.exp() * log_proba).sum(dim=-1)
 
 
 def _average_weight(own: np.ndarray, base: np.ndarray, row_weights: np.ndarray) -> float:
@@ -98,9 +152,10 @@ def _average_weight(own: np.ndarray, base: np.ndarray, row_weights: np.ndarray) 
     return float(density @ w / density.sum())
 
 
-def temper_logits(logits: torch.Tensor, temper_range: tuple[float, float]) -> torch.Tensor:
+def temper_logits(logits: torch.Tensor, temper_range: torch.Tensor) -> torch.Tensor:
     """Multiply logits by 1 minus their std, scaled to [0, 1) by the range of held-out rows."""
-    low, high = temper_range
-    scaled = (mean_logit_std(logits) - low) / max(high - low, float(np.finfo(np.float32).tiny))
+    low, high = temper_range.unbind()
+    smallest = torch.finfo(torch.float32).tiny
+    scaled = (mean_logit_std(logits) - low) / (high - low).clamp(min=smallest)
     # The paper scales to [0, 1): at 1 the answer would not depend on the logits at all.
     return logits * (1 - scaled.clamp(0, 1 - 1e-3))[:, np.newaxis]

@@ -19,6 +19,7 @@ from sk_deltauq._estimators.prediction import (
 )
 from sk_deltauq._estimators.target_transform import TargetTransform
 from sk_deltauq._estimators.targets import check_outputs, check_targets, transform_targets
+from sk_deltauq._estimators.torch_modules import RegressorModule
 from sk_deltauq._predictor import compute_moments
 from sk_deltauq._validation import Scaler, check_weights
 from sk_deltauq.distributions import TransformedMixture
@@ -358,6 +359,67 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
         rng = random_state if is_legacy else np.random.default_rng(random_state)
         return self._map_blocks(X, lambda dist: dist.sample(n_samples, random_state=rng))
 
+    def to_torch(self, latent=False):
+        """Return the regressor as a torch module.
+
+        Parameters
+        ----------
+        latent : bool, default=False
+            Whether a model with `target_transform` predicts the transformed target, as
+            `predict_dist(X).latent` does. Without `target_transform` it changes nothing.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            Independent copy that maps a tensor of shape (..., n_features) to a named tuple of
+            tensors. With several outputs, all have a further last axis for them.
+
+            - `mean` and `std`, of shape (...): as `predict(X, return_std=True)`.
+            - `epistemic` and `aleatoric`, of shape (...): as `predict_uncertainty`.
+            - `component_means` and `component_stds`, of shape (n, ...): components of
+              `predict_dist`. Mixed with equal weights, they have `mean` and `std`.
+            - `functions`, of shape (`n_components_`, ...): the mean according to each component.
+              Over the components, their mean is `mean`, and their standard deviation (divisor
+              `n_components_`) is the epistemic part without distance-based inflation. Unlike the
+              means of the mixture they are not smoothed, so they show how rows vary together.
+
+        Raises
+        ------
+        ValueError
+            If the model has a `target_transform`, and `latent` is False.
+
+        Notes
+        -----
+        `X` has the units and the columns that `fit` got. Results have the dtype of `X`, and
+        gradients with respect to `X`. The networks compute in float32, as in `predict`, and the
+        rest in float64. `module.double()` makes the networks compute in float64 too, and
+        `module.float()` makes the scaling of `X` compute in float32 too. All rows are computed at
+        once: split large tables. Parameters need no gradient until `module.requires_grad_()`.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sk_deltauq import DeltaUQRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> module = DeltaUQRegressor(max_iter=50, random_state=0).fit(X, y).to_torch()
+        >>> rows = torch.tensor(X[:2], requires_grad=True)
+        >>> found = module(rows)
+        >>> found.mean.shape, found.component_means.shape
+        (torch.Size([2]), torch.Size([20, 2]))
+        >>> torch.autograd.grad(found.std.sum(), rows)[0].shape
+        torch.Size([2, 10])
+        """
+        check_is_fitted(self)
+        if self.target_transform_ is not None and not latent:
+            raise ValueError(
+                f"to_torch() cannot undo target_transform={self.target_transform!r} in torch. Use "
+                "to_torch(latent=True), whose results have the units of the transformed target, "
+                "and target_transform_.inverse_transform for quantiles, or fit with "
+                "target_transform=None."
+            )
+        return RegressorModule(self._predictor())
+
     def _map_moments(self, X, *names):
         """Map rows to some of mean, epistemic, aleatoric and total, in the units of y.
 
@@ -371,7 +433,9 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             )
             return list(np.moveaxis(moments, -1, 0))
         X, predictor = self._check_rows(X), self._predictor()
-        found = predictor.map_rows(X, lambda x: compute_moments(predictor, x, names))
+        found = predictor.map_rows(
+            X, lambda x: compute_moments(predictor, predictor.module(x), x, names)
+        )
         return [values[:, 0] if self.n_outputs_ == 1 else values for values in found]
 
     def _dist(self, X):

@@ -65,11 +65,12 @@ class AnchoredMLP(AnchoredNetwork):
 
     def pair_all(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         core = self.core
-        # Without later layers the sums are the result, so their memory must not be reused.
-        reuse = bool(core.rest) and not torch.is_grad_enabled()
-        parts = core.first.pair_all(core.embedding(x), core.embedding(c), reuse=reuse)
+        # Without later layers the sums are the result, so their memory must not be reused. The
+        # number of parts depends on the number of samples, so an exported graph has one part.
+        in_parts = bool(core.rest) and torch.is_inference_mode_enabled()
+        parts = core.first.pair_all(core.embedding(x), core.embedding(c), in_parts=in_parts)
         # Anchors and samples share one axis in the later layers, which serve both entrances.
-        outputs = [core.finish(h.flatten(2)).unflatten(2, h.shape[2:]) for h in parts]
+        outputs = [core.finish(h.flatten(2)).unflatten(2, (h.shape[2], -1)) for h in parts]
         return torch.cat(outputs, dim=2)
 
 
@@ -87,7 +88,7 @@ class AnchoredModules(AnchoredNetwork):
         n_anchors, n_samples = c.shape[2], x.shape[2]
         tiled = x.unsqueeze(2).expand(-1, -1, n_anchors, -1).flatten(2)
         repeated = c.unsqueeze(3).expand(-1, -1, -1, n_samples).flatten(2)
-        return self(tiled, repeated).unflatten(2, (n_anchors, n_samples))
+        return self(tiled, repeated).unflatten(2, (n_anchors, -1))
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class DropoutMLP(Network):
         h = core.first(core.embedding(x)).unsqueeze(2)  # the same before all masks
         for layer, mask in zip(core.rest, masks.split(core.widths[:-1], dim=1), strict=True):
             h = core.activate(h) * mask  # (member, unit, mask, sample)
-            h = layer(h.flatten(2)).unflatten(2, h.shape[2:])
+            h = layer(h.flatten(2)).unflatten(2, (mask.shape[2], -1))
         return h
 
 

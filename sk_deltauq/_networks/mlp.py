@@ -86,19 +86,22 @@ class AnchoredLinear(nn.Module):
         """Pair each sample with its own anchor: both are `(member, in, sample)`."""
         return torch.baddbmm(torch.baddbmm(self.bias, self.weight, x), self.anchor_weight, c)
 
-    def pair_all(self, x: torch.Tensor, c: torch.Tensor, *, reuse: bool = False):
-        """Pair each sample with every anchor: yields `(member, out, anchor, sample)` in parts.
+    def pair_all(self, x: torch.Tensor, c: torch.Tensor, *, in_parts: bool = False):
+        """Pair each sample with every anchor: yields `(member, out, anchor, sample)`.
 
-        On a CPU a part has so few anchors that the sums stay in the cache. With `reuse` all sums
-        go into one piece of memory, because fresh pages would take longer than the arithmetic: a
-        part is valid until the next one is asked for, and has no gradient.
+        With `in_parts`, a part on a CPU has so few anchors that the sums stay in the cache. All
+        sums go into one piece of memory, because fresh pages would take longer than the
+        arithmetic: a part is valid until the next one is asked for, and has no gradient.
         """
         rows = torch.baddbmm(self.bias, self.weight, x).unsqueeze(2)  # (member, out, 1, sample)
         anchors = torch.bmm(self.anchor_weight, c).unsqueeze(3)  # (member, out, anchor, 1)
+        if not in_parts:
+            yield rows + anchors
+            return
         fitting = _CACHE_FLOATS // rows.numel() if x.device.type == "cpu" else anchors.shape[2]
         sums = None
         for part in anchors.split(max(fitting, 1), dim=2):
-            if reuse and sums is not None and sums.shape[2] == part.shape[2]:
+            if sums is not None and sums.shape[2] == part.shape[2]:
                 torch.add(rows, part, out=sums)
             else:
                 sums = rows + part

@@ -320,7 +320,7 @@ class PBPComponents(nn.Module):
             [getattr(self, f"{name}_{i}") for i in range(self.n_layers)]
             for name in ("mean", "variance")
         )
-        mean, var = network_moments(x.double(), means, variances)
+        mean, var = network_moments(x.to(means[0].dtype), means, variances)
         noise_std = torch.zeros_like(mean) + self.noise_variance.sqrt()
         # Rounding may leave a variance of zero slightly below zero.
         return mean[None], noise_std[None], var.clamp_min(0).sqrt()[None]

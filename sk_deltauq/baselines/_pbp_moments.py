@@ -26,7 +26,8 @@ def network_moments(x: torch.Tensor, means, variances):
 
     `means` and `variances` contain a tensor `(input + 1, output)` for each layer.
     """
-    mean, var = _with_bias(x, 1.0), torch.zeros(len(x), x.shape[1] + 1, dtype=x.dtype)
+    mean = _with_bias(x, 1.0)
+    var = torch.zeros_like(mean)
     for depth, (weight, weight_var) in enumerate(zip(means, variances, strict=True)):
         if depth:
             mean, var = rectified_moments(mean, var)
