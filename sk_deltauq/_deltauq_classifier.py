@@ -160,7 +160,7 @@ class DeltaUQClassifier(NetworkClassifier):
     entropies.
 
     `warm_start` keeps the weights and draws the anchors from the new training rows. The prediction
-    for a row does not depend on the other rows in `X`.
+    for a row does not depend on the other rows in `X`, up to rounding in float32.
 
     References
     ----------

@@ -195,7 +195,7 @@ class DeltaUQRegressor(NetworkRegressor):
     on `[c, x - c]`, and has the same initial distribution. It trains better and predicts faster.
 
     `warm_start` keeps the weights and draws the anchors from the new training rows. The prediction
-    for a row does not depend on the other rows in `X`.
+    for a row does not depend on the other rows in `X`, up to rounding in float32.
 
     References
     ----------

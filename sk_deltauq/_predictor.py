@@ -163,9 +163,9 @@ def compute_moments(
         epistemic = epistemic + mean_stds[0].square().mean(dim=0)
     mean, aleatoric = means[0].double() + centre, stds.square().mean(dim=0)
 
-    factor, noise_factor = (_on(mean, f) for f in _find_factors(predictor))
+    factor, noise_factor = (_on(mean, f**2) for f in _find_factors(predictor))
     scale, offset = (_on(mean, v) for v in (predictor.y_scaler.scale_, predictor.y_scaler.mean_))
-    epistemic, aleatoric = epistemic.double() * factor**2, aleatoric.double() * noise_factor**2
+    epistemic, aleatoric = epistemic.double() * factor, aleatoric.double() * noise_factor
     # The mean alone needs no distance from the training rows.
     inflation = None if names == ("mean",) else predictor.inflation
     if inflation is not None:
@@ -276,7 +276,7 @@ def _smooth_mixture(factor, shifts, stds, mean_stds):
 
 
 def _on(tensor: torch.Tensor, values: np.ndarray | torch.Tensor) -> torch.Tensor:
-    """Put float64 values on the device of a tensor; those of a torch module are there."""
+    """Put float64 values on the device of a tensor, where buffers of a module are already."""
     if isinstance(values, torch.Tensor):
         return values
     return torch.tensor(values, device=tensor.device)

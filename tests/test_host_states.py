@@ -140,27 +140,28 @@ def test_prediction_in_threads_is_the_same_in_every_state(regression_data, state
 
 
 @pytest.mark.parametrize("state", sorted(set(STATES) - {"no_grad", "inference_mode"}))
-def test_differentiable_components_are_the_same_in_every_state(regression_data, state):
-    predictor = regressor().fit(*regression_data)._predictor()
+def test_a_torch_module_predicts_the_same_in_every_state(regression_data, state):
+    module = regressor().fit(*regression_data).to_torch()
 
     def differentiate(state):
         rows = torch.from_numpy(np.array(regression_data[0])).requires_grad_()
         with state():
-            means, stds = predictor.components(rows)
+            found = module(rows)
         # Outside: torch computes gradients in the autocast mode of the place that asks for them.
-        (gradient,) = torch.autograd.grad(means.sum() + stds.sum(), rows)
-        return means.detach(), stds.detach(), gradient
+        (gradient,) = torch.autograd.grad(found.mean.sum() + found.std.sum(), rows)
+        return *(part.detach() for part in found), gradient
 
     expected, found = (differentiate(s) for s in (contextlib.nullcontext, STATES[state]))
     for one, other in zip(found, expected, strict=True):
         assert torch.equal(one, other)
 
 
-def test_components_follow_the_gradient_mode_of_the_caller(regression_data):
-    predictor = regressor().fit(*regression_data)._predictor()
+def test_a_torch_module_follows_the_gradient_mode_of_the_caller(regression_data):
+    module = regressor().fit(*regression_data).to_torch()
     rows = torch.from_numpy(np.array(regression_data[0])).requires_grad_()
     with torch.no_grad():
-        assert not any(part.requires_grad for part in predictor.components(rows))
+        assert not any(part.requires_grad for part in module(rows))
+    assert all(part.requires_grad for part in module(rows))
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -1,4 +1,4 @@
-"""The predictor answers as `predict` does, in torch, and holds all that it needs."""
+"""Moments and mixtures of known components, and rows in chunks."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
+from sk_deltauq import DeltaUQRegressor, baselines
 from sk_deltauq._host import one_thread
 from sk_deltauq._predictor import (
     Predictor,
@@ -16,7 +16,7 @@ from sk_deltauq._predictor import (
     spread_components,
     spread_tails,
 )
-from sk_deltauq._validation import FAR, Scaler
+from sk_deltauq._validation import Scaler
 from sk_deltauq.distributions import NormalMixture
 
 FEW = {"max_iter": 10, "random_state": 0}
@@ -32,78 +32,6 @@ REGRESSORS = {
 @pytest.fixture(params=REGRESSORS)
 def model(request, regression_data):
     return REGRESSORS[request.param].fit(*regression_data)
-
-
-@pytest.fixture
-def new():
-    """Rows inside and outside the training rows."""
-    return np.random.default_rng(3).uniform(-1, 3, size=(12, 3))
-
-
-def test_components_have_the_moments_that_predict_returns(model, new):
-    mean, std = model.predict(new, return_std=True)
-    means, stds = model._predictor().components(torch.from_numpy(new))
-    n_components = model.n_components_
-    if getattr(model, "outlier_scale_", 1) > 1:
-        n_components *= -(-20 // n_components)
-    assert means.shape == stds.shape == (n_components, 12, 1)
-    variance = stds.square().mean(0) + means.var(0, correction=0)
-    np.testing.assert_allclose(means.mean(0)[:, 0].detach(), mean, rtol=1e-5)
-    np.testing.assert_allclose(variance.sqrt()[:, 0].detach(), std, rtol=1e-4)
-
-
-def test_the_gradient_is_the_finite_difference(model, new):
-    x = torch.tensor(new[:3], requires_grad=True)
-    model._predictor().components(x)[0].mean(0).sum().backward()
-    step = 1e-3
-    for feature in range(3):
-        shift = step * np.eye(3)[feature]
-        difference = (model.predict(new[:3] + shift) - model.predict(new[:3] - shift)) / (2 * step)
-        size = np.abs(x.grad.numpy()).max()
-        np.testing.assert_allclose(x.grad[:, feature], difference, rtol=0.02, atol=0.02 * size)
-
-
-def test_components_of_a_classifier_are_logits(classification_data):
-    X, y = classification_data
-    model = DeltaUQClassifier(**FEW, early_stopping=False).fit(X, y)
-    (logits,) = model._predictor().components(torch.tensor(X))
-    proba = model._adjust(logits).softmax(2).mean(0).detach()
-    np.testing.assert_allclose(proba, model.predict_proba(X), rtol=1e-5, atol=1e-7)
-
-
-def test_a_moved_predictor_is_a_copy(model, new):
-    predictor = model._predictor()
-    moved = predictor.to("cpu")
-    for mine, other in zip(
-        predictor.module.state_dict().values(), moved.module.state_dict().values(), strict=True
-    ):
-        assert torch.equal(mine, other)
-        assert mine.data_ptr() != other.data_ptr()
-    x = torch.from_numpy(new)
-    for one, two in zip(predictor.components(x), moved.components(x), strict=True):
-        assert torch.equal(one, two)
-
-
-def test_the_state_determines_the_predictions(model, regression_data, new):
-    """Put the numbers of one model into another one of the same shape."""
-    X, y = regression_data
-    other = type(model)(**{**model.get_params(), "random_state": 1, "max_iter": 3})
-    predictor, target = model._predictor(), other.fit(X, 2 * y + X[:, 0])._predictor()
-    state = predictor.state
-    assert state.keys() == target.state.keys()
-    for name in ("module", "inflation"):
-        if (module := getattr(target, name)) is not None:
-            prefix = name + "."
-            of_module = {k.removeprefix(prefix): v for k, v in state.items() if prefix in k}
-            module.load_state_dict(of_module)
-    for name in ("x_scaler", "y_scaler"):
-        getattr(target, name).mean_ = state[f"{name}.mean_"]
-        getattr(target, name).scale_ = state[f"{name}.scale_"]
-    for name in ("std_factor", "noise_factor", "outlier_scale", "added_std"):
-        getattr(target, name)[:] = state[name]
-    x = torch.from_numpy(new)
-    for one, two in zip(predictor.components(x), target.components(x), strict=True):
-        assert torch.equal(one, two)
 
 
 # The tests below use a module whose outputs are known numbers.
@@ -197,16 +125,17 @@ def scaled():
 def test_moments_are_the_law_of_total_variance(scaled, n_parts, inflation, n_components, ddof):
     predictor = make_predictor(n_parts, n_components, ddof=ddof, inflation=inflation)
     names = ("total", "mean", "aleatoric", "epistemic")
-    total, mean, aleatoric, epistemic = compute_moments(predictor, scaled, names)
+    parts = predictor.module(scaled)
+    total, mean, aleatoric, epistemic = compute_moments(predictor, parts, scaled, names)
     expected = moments_by_hand(predictor, scaled)
     assert mean.dtype == total.dtype == torch.float64
     np.testing.assert_allclose(mean, expected[0], rtol=1e-6)
     np.testing.assert_allclose(epistemic**2, expected[1], rtol=1e-4, atol=1e-12)
     np.testing.assert_allclose(aleatoric**2, expected[2], rtol=1e-5)
     np.testing.assert_allclose(total**2, expected[3], rtol=1e-5)
-    (mean_alone,) = compute_moments(predictor, scaled, ("mean",))
+    (mean_alone,) = compute_moments(predictor, parts, scaled, ("mean",))
     assert torch.equal(mean_alone, mean)
-    (total_alone,) = compute_moments(predictor, scaled, ("total",))
+    (total_alone,) = compute_moments(predictor, parts, scaled, ("total",))
     assert torch.equal(total_alone, total)
 
 
@@ -216,16 +145,16 @@ def test_the_mean_alone_needs_no_distance_from_the_training_rows(scaled):
             raise AssertionError("the inflation is not needed")
 
     predictor = make_predictor(inflation=Refuse())
-    (mean,) = compute_moments(predictor, scaled, ("mean",))
+    (mean,) = compute_moments(predictor, predictor.module(scaled), scaled, ("mean",))
     np.testing.assert_allclose(mean, moments_by_hand(make_predictor(), scaled)[0], rtol=1e-6)
 
 
 def test_the_variance_of_components_far_from_zero_is_exact(scaled):
     """float32 has seven digits, so squares of the means would lose the spread."""
     predictor = make_predictor()
-    (expected,) = compute_moments(predictor, scaled, ("epistemic",))
+    (expected,) = compute_moments(predictor, predictor.module(scaled), scaled, ("epistemic",))
     predictor.module.start[0] += 1000
-    (found,) = compute_moments(predictor, scaled, ("epistemic",))
+    (found,) = compute_moments(predictor, predictor.module(scaled), scaled, ("epistemic",))
     np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
@@ -271,7 +200,7 @@ def test_one_component_in_20_has_the_wider_noise(n_components, n_copies):
     rng = np.random.default_rng(0)
     means, stds = rng.normal(size=(2, n_components, 3, 2))
     scale = np.array([3.0, 1.0])
-    found = spread_tails(torch.tensor(means), torch.tensor(stds**2), scale)
+    found = spread_tails(torch.tensor(means), torch.tensor(stds**2), torch.tensor(scale))
     np.testing.assert_array_equal(found[0], np.tile(means, (n_copies, 1, 1)))
     narrow = np.tile(stds**2, (n_copies, 1, 1))
     wide = narrow.copy()
@@ -281,13 +210,31 @@ def test_one_component_in_20_has_the_wider_noise(n_components, n_copies):
     np.testing.assert_allclose(found[1][:, :, 1], narrow[:, :, 1])
 
 
-def test_normal_noise_keeps_the_components_as_they_are():
+def test_point_masses_have_no_noise_to_widen():
     means, stds = torch.ones(3, 4, 2), torch.zeros(3, 4, 2)
-    found = spread_tails(means, stds, np.ones(1))
-    assert found[0] is means
-    assert found[1] is stds
-    # Point masses have no noise to widen.
-    assert not spread_tails(means, stds, np.full(1, 3.0))[1].any()
+    assert not spread_tails(means, stds, torch.full((1,), 3.0))[1].any()
+
+
+@pytest.mark.parametrize("outlier_scale", [1.0, 3.0])
+def test_normal_noise_needs_no_copies(scaled, outlier_scale):
+    predictor = make_predictor(outlier_scale=np.full(2, outlier_scale))
+    assert predictor.has_tails == (outlier_scale > 1)
+    means, _, _ = spread_components(predictor, predictor.module(scaled), scaled)
+    assert len(means) == (21 if outlier_scale > 1 else 3)
+
+
+def test_a_constant_target_adds_its_std_to_the_epistemic_part(scaled):
+    plain, added = make_predictor(), make_predictor(added_std=np.array([0.5, 0.0]))
+    assert (plain.adds_std, added.adds_std) == (False, True)
+    (before,), (after,) = (
+        compute_moments(p, p.module(scaled), scaled, ("epistemic",)) for p in (plain, added)
+    )
+    torch.testing.assert_close(after[:, 0], (before[:, 0] ** 2 + 5**2).sqrt())
+    torch.testing.assert_close(after[:, 1], before[:, 1])
+    _, stds, _ = spread_components(plain, plain.module(scaled), scaled)
+    _, wider, _ = spread_components(added, added.module(scaled), scaled)
+    torch.testing.assert_close(wider[..., 0], torch.hypot(stds[..., 0], torch.tensor(0.5)))
+    torch.testing.assert_close(wider[..., 1], stds[..., 1])
 
 
 def test_the_inflation_stops_at_the_spread_of_the_training_targets():
@@ -325,33 +272,6 @@ def test_the_mixture_has_finite_gradients(noise, spread):
     assert (stds > 0).all() == bool(noise or spread)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_components_are_in_the_units_of_the_user(dtype, scaled, inflation):
-    predictor = make_predictor(inflation=inflation)
-    X = (scaled.double() * torch.tensor([0.5, 4.0]) + torch.tensor([1.0, -2.0])).to(dtype)
-    means, stds = predictor.components(X)
-    parts = predictor.module(scaled)
-    expected_means, expected_stds, _ = spread_components(predictor, parts, scaled)
-    unit, offset = torch.tensor([10.0, 0.1]).double(), torch.tensor([100.0, -5.0])
-    torch.testing.assert_close(means, expected_means * unit + offset, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(stds, expected_stds * unit, rtol=1e-5, atol=1e-6)
-
-
-def test_far_values_are_clipped_and_constant_columns_are_zero():
-    predictor = make_predictor(y_scaler=None, x_scaler=scaler([1.0, 3.0], [1e-3, np.inf]))
-    seen = []
-    predictor.module.register_forward_pre_hook(lambda module, args: seen.append(args[0]))
-    predictor.components(torch.tensor([[1e300, 8.0], [-1e300, 8.0], [1.0, 3.0]]).double())
-    assert seen[0].tolist() == [[FAR, 0], [-FAR, 0], [0, 0]]
-    assert seen[0].dtype == torch.float32
-
-
-def test_without_a_target_scale_the_parts_are_returned_as_they_are(scaled):
-    predictor = make_predictor(y_scaler=None, x_scaler=scaler([0, 0], [1, 1]))
-    for found, part in zip(predictor.components(scaled), predictor.module(scaled), strict=True):
-        assert torch.equal(found, part)
-
-
 def test_the_fields_that_a_method_may_leave_out():
     predictor = Predictor(Lines(), 3, 4, "cpu", scaler([0, 0], [1, 1]))
     assert predictor.y_scaler is predictor.inflation is None
@@ -360,60 +280,8 @@ def test_the_fields_that_a_method_may_leave_out():
         assert getattr(predictor, name).tolist() == [1.0]
 
 
-def test_the_state_names_all_numbers():
-    predictor = make_predictor(inflation=Growth())
-    state = predictor.state
-    assert state.keys() == {
-        *("std_factor", "noise_factor", "outlier_scale", "added_std"),
-        *("x_scaler.mean_", "x_scaler.scale_", "y_scaler.mean_", "y_scaler.scale_"),
-        *("module.slope", "module.start", "inflation.rate"),
-    }
-    assert state["std_factor"].tolist() == [1.5, 0.75]
-    assert state["x_scaler.mean_"].tolist() == [1.0, -2.0]
-    assert state["y_scaler.scale_"].tolist() == [10.0, 0.1]
-    assert state["inflation.rate"] == 0.5
-    assert torch.equal(state["module.slope"], predictor.module.slope)
-    fewer = make_predictor(y_scaler=None).state
-    assert fewer.keys() == {n for n in state if not n.startswith(("y_scaler", "inflation"))}
-
-
-@pytest.mark.parametrize("inflated", [False, True])
-def test_a_predictor_moves_with_all_that_it_holds(inflated):
-    predictor = make_predictor(inflation=Growth() if inflated else None)
-    moved = predictor.to("meta")
-    assert moved.device == "meta"
-    assert moved.module.slope.device.type == "meta"
-    assert predictor.device == "cpu"
-    assert predictor.module.slope.device.type == "cpu"
-    if inflated:
-        assert moved.inflation.rate.device.type == "meta"
-        assert predictor.inflation.rate.device.type == "cpu"
-    else:
-        assert moved.inflation is None
-    for name in ("n_components", "width", "x_scaler", "y_scaler", "ddof", "std_factor"):
-        assert getattr(moved, name) is getattr(predictor, name)
-
-
-def test_a_moved_predictor_computes_on_its_device():
-    """The device "meta" has no values, so every tensor must be on it."""
-    moved = make_predictor(3, inflation=Growth()).to("meta")
-    X = torch.zeros((4, 2), device="meta")
-    for part in moved.components(X):
-        assert (part.device.type, part.shape) == ("meta", (3, 4, 2))
-    for moment in compute_moments(moved, X, ("mean", "total")):
-        assert (moment.device.type, moment.shape) == ("meta", (4, 2))
-    devices = []
-
-    def function(x):
-        devices.append(x.device.type)
-        return (torch.zeros(len(x)),)
-
-    moved.map_rows(np.zeros((4, 2)), function)
-    assert devices == ["meta"]
-
-
 @pytest.mark.parametrize("n_rows", [1, 16, 17, 40, 230])
-def test_rows_are_mapped_in_chunks_of_one_size(n_rows):
+def test_rows_are_mapped_in_chunks(n_rows):
     """16 rows per chunk here; 230 rows are enough for threads."""
     predictor = make_predictor(width=2**20)
     X = np.random.default_rng(2).normal(size=(n_rows, 2))
@@ -425,8 +293,9 @@ def test_rows_are_mapped_in_chunks_of_one_size(n_rows):
         return means[0], stds.sum((0, 2))
 
     one, two = predictor.map_rows(X, function)
-    assert set(predictor.module.shapes) == {(16, 2)}
-    assert len(predictor.module.shapes) == -(-n_rows // 16)
+    whole, rest = divmod(n_rows, 16)
+    expected = [(16, 2)] * whole + [(rest, 2)] * bool(rest)
+    assert sorted(predictor.module.shapes, reverse=True) == expected
     assert all(inference)
     assert one.dtype == two.dtype == np.float64
     scaled = torch.from_numpy((X - [1.0, -2.0]) / [0.5, 4.0]).float()
@@ -458,12 +327,25 @@ def test_a_chunk_has_as_many_rows_as_fit_into_a_million_floats(width, expected):
 
 
 @pytest.mark.parametrize("model", [name for name in REGRESSORS if name != "PBP"], indirect=True)
-def test_a_network_and_its_head_are_the_module(model, new):
+def test_a_network_and_its_head_are_the_module(model):
     predictor = model._predictor()
-    x = torch.from_numpy(new).float()
+    x = torch.from_numpy(np.random.default_rng(3).uniform(-1, 3, size=(12, 3))).float()
     with one_thread():
         raw = predictor.module.network.components(x.T)
         expected = predictor.module.head.components(raw)
         for part, other in zip(predictor.module(x), expected, strict=True):
             assert torch.equal(part, other)
             assert part.shape == (predictor.n_components, 12, 1)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 33])
+def test_answers_agree_across_batch_sizes(model, n_rows):
+    """To 1e-6 of the value and of the spread of y: float32 sums in another order."""
+    X = np.random.default_rng(3).uniform(-1, 2, size=(66, 3))
+    near = {"rtol": 1e-6, "atol": 1e-6 * model.y_scaler_.scale_[0]}
+    mean, parts = model.predict(X), model.predict_uncertainty(X)
+    for start in range(0, 66, n_rows):
+        rows = slice(start, start + n_rows)
+        np.testing.assert_allclose(model.predict(X[rows]), mean[rows], **near)
+        for name, value in model.predict_uncertainty(X[rows]).items():
+            np.testing.assert_allclose(value, parts[name][rows], **near, err_msg=name)

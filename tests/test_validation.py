@@ -60,13 +60,6 @@ def test_values_without_a_finite_variance_are_refused():
         fit_target_scaler(huge, np.ones(2))
 
 
-def test_padding_adds_rows_of_zeros():
-    scaler = fit_input_scaler(X, W)
-    padded = scale_to_tensor(X[:2], scaler, n_rows=5)
-    assert torch.equal(padded[:2], scale_to_tensor(X[:2], scaler))
-    assert padded[2:].eq(0).all()
-
-
 def test_weights_are_scaled_to_a_maximum_of_one():
     np.testing.assert_allclose(check_weights([1, 2, 4], X[:3]), [0.25, 0.5, 1])
     np.testing.assert_allclose(check_weights(1e300, X), 1)

@@ -84,13 +84,17 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
 
     def _check_rows(self, X) -> np.ndarray:
         """Check and encode the rows to predict."""
-        check_is_fitted(self)
+        self._check_fitted()
         return check_table(self, X, reset=False)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing_values == "indicator"
         return tags
+
+    def _check_fitted(self) -> None:
+        if not self._is_fitted():  # scikit-learn's check asks for the tags first, which takes time
+            check_is_fitted(self)
 
     def _is_fitted(self) -> bool:
         return hasattr(self, "n_components_")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -113,13 +113,13 @@ class LogitAdjustment(nn.Module):
 
 
 class LogitSummary(NamedTuple):
-    """What a classifier says of each row."""
+    """What a classifier says of each row: tensors, or arrays."""
 
-    log_proba: torch.Tensor  # (row, class), of the mean over the components
-    proba: torch.Tensor  # (row, class)
-    epistemic: torch.Tensor  # (row,), std of the logits over the components
-    aleatoric: torch.Tensor  # (row,), mean entropy of the components
-    total: torch.Tensor  # (row,), entropy of `proba`
+    log_proba: Any  # (row, class), of the mean over the components
+    proba: Any  # (row, class)
+    epistemic: Any  # (row,), std of the logits over the components
+    aleatoric: Any  # (row,), mean entropy of the components
+    total: Any  # (row,), entropy of `proba`
 
 
 def summarise_logits(logits: torch.Tensor, adjusted: torch.Tensor) -> LogitSummary:

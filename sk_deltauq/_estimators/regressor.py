@@ -377,7 +377,8 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             - `mean` and `std`, of shape (...): as `predict(X, return_std=True)`.
             - `epistemic` and `aleatoric`, of shape (...): as `predict_uncertainty`.
             - `component_means` and `component_stds`, of shape (n, ...): components of
-              `predict_dist`. Mixed with equal weights, they have `mean` and `std`.
+              `predict_dist`. Mixed with equal weights, they have `mean` and `std`. With
+              `noise=None`, `predict_dist` has one normal distribution in their place.
             - `functions`, of shape (`n_components_`, ...): the mean according to each component.
               Over the components, their mean is `mean`, and their standard deviation (divisor
               `n_components_`) is the epistemic part without distance-based inflation. Unlike the
@@ -425,7 +426,7 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
 
         Chunk by chunk, so that only the answers are held for all rows.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         if self.target_transform_ is not None:
             names = [name.replace("total", "std") for name in names]
             moments = self._map_blocks(

@@ -1,11 +1,12 @@
 """Fitted estimators as torch modules: differentiable, on any device, and for export.
 
-The formulas are those of `predict`. A `Predictor` holds their numbers as arrays, these modules
-hold them as buffers.
+The formulas are the same as in `predict`. A `Predictor` holds their numbers as arrays, these
+modules hold them as buffers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from itertools import chain
 from typing import NamedTuple
@@ -14,6 +15,7 @@ import torch
 from torch import nn
 
 from sk_deltauq._estimators.logits import LogitAdjustment, summarise_logits
+from sk_deltauq._host import plain_torch
 from sk_deltauq._predictor import Predictor, compute_moments, spread_components, spread_means
 from sk_deltauq._validation import FAR, Scaler
 
@@ -72,8 +74,7 @@ class ScaledComponents(nn.Module):
     def forward(self, X: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
         """Map `(..., feature)` to parts, each `(component, row, output)`, and the scaled rows."""
         n_features = len(self.x_scaler.mean_)
-        # In a trace, the comparison would be a warning.
-        if not torch.jit.is_tracing() and X.shape[-1:] != (n_features,):
+        if X.shape[-1:] != (n_features,):
             raise ValueError(
                 f"X must have {n_features} features on its last axis, as in fit, got a tensor of "
                 f"shape {tuple(X.shape)}."
@@ -106,6 +107,10 @@ class RegressorModule(nn.Module):
 
     def forward(self, X: torch.Tensor) -> RegressorOutput:
         """Predict rows `(..., feature)` in the units of the user."""
+        with _shield():
+            return self._predict(X)
+
+    def _predict(self, X: torch.Tensor) -> RegressorOutput:
         parts, x = self.components(X)
         names = "mean", "total", "epistemic", "aleatoric"
         moments = compute_moments(self, parts, x, names)
@@ -130,17 +135,29 @@ class ClassifierModule(nn.Module):
 
     def forward(self, X: torch.Tensor) -> ClassifierOutput:
         """Predict rows `(..., feature)` in the units of the user."""
+        with _shield():
+            return self._predict(X)
+
+    def _predict(self, X: torch.Tensor) -> ClassifierOutput:
         (logits,), _ = self.components(X)
         logits = logits.double()
         adjusted = self.adjustment(logits)
         found, last = summarise_logits(logits, adjusted), adjusted.shape[2:]
         mutual_information = (found.total - found.aleatoric).clamp(min=0)
-        parts = found.epistemic, found.aleatoric, found.total, mutual_information
         return ClassifierOutput(
-            *(_shape_as(X, part, last=last) for part in (found.proba, found.log_proba)),
-            *(_shape_as(X, part) for part in parts),
-            _shape_as(X, adjusted, (len(adjusted),), last),
+            proba=_shape_as(X, found.proba, last=last),
+            log_proba=_shape_as(X, found.log_proba, last=last),
+            epistemic=_shape_as(X, found.epistemic),
+            aleatoric=_shape_as(X, found.aleatoric),
+            total=_shape_as(X, found.total),
+            mutual_information=_shape_as(X, mutual_information),
+            logits=_shape_as(X, adjusted, (len(adjusted),), last),
         )
+
+
+def _shield():
+    """Neutralise torch's settings, as `predict` does; a compiler cannot follow into it."""
+    return contextlib.nullcontext() if torch.compiler.is_compiling() else plain_torch()
 
 
 def _freeze(module: nn.Module, predictor: Predictor) -> None:
@@ -150,5 +167,5 @@ def _freeze(module: nn.Module, predictor: Predictor) -> None:
 
 def _shape_as(X, part, first: tuple[int, ...] = (), last: tuple[int, ...] = ()) -> torch.Tensor:
     """Give a result the batch axes and the dtype of the rows."""
-    part = part.reshape(*first, *X.shape[:-1], *last)
+    part = part.reshape((*first, *X.shape[:-1], *last))
     return part.to(X.dtype) if X.is_floating_point() else part

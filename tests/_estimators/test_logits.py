@@ -3,14 +3,21 @@
 import numpy as np
 import pytest
 import torch
+from scipy import special, stats
 from scipy.integrate import quad
 from scipy.stats import beta
 from sklearn.metrics import log_loss
 
 from sk_deltauq import DeltaUQClassifier
-from sk_deltauq._estimators.logits import FrequencyMixing, _average_weight
+from sk_deltauq._estimators.logits import (
+    FrequencyMixing,
+    LogitAdjustment,
+    _average_weight,
+    summarise_logits,
+)
 from sk_deltauq._host import Stream, numpy_rng
 from sk_deltauq._training.folds import assign_folds
+from sk_deltauq._validation import scale_to_tensor
 
 
 @pytest.mark.parametrize("n_rows", [1, 12, 300])
@@ -51,8 +58,28 @@ def test_every_component_is_mixed_so_the_mean_is_too():
     logits = torch.from_numpy(np.random.default_rng(0).normal(size=(4, 5, 3)))
     proba = logits.softmax(2)
     expected = 0.7 * proba + 0.3 * torch.tensor(mixing.frequencies)
-    torch.testing.assert_close(mixing.apply(logits).softmax(2), expected)
-    torch.testing.assert_close(mixing.apply(logits).exp().sum(2), torch.ones(4, 5).double())
+    mixed = LogitAdjustment(None, mixing)(logits)
+    torch.testing.assert_close(mixed.softmax(2), expected)
+    torch.testing.assert_close(mixed.exp().sum(2), torch.ones(4, 5).double())
+
+
+def test_without_held_out_rows_the_logits_stay():
+    logits = torch.ones(4, 5, 3)
+    assert LogitAdjustment(None, None)(logits) is logits
+
+
+def test_the_summary_is_the_entropy_of_the_mixture():
+    """Against SciPy; one probability underflows to zero."""
+    logits = torch.from_numpy(np.random.default_rng(0).normal(size=(4, 5, 3)))
+    logits[:, 0, 0] = -1e4
+    found = summarise_logits(logits, 2 * logits)
+    proba = special.softmax(2 * logits.numpy(), axis=2)
+    np.testing.assert_allclose(found.proba, proba.mean(axis=0))
+    np.testing.assert_allclose(found.log_proba.exp(), proba.mean(axis=0))
+    np.testing.assert_allclose(found.total, stats.entropy(proba.mean(axis=0), axis=1))
+    np.testing.assert_allclose(found.aleatoric, stats.entropy(proba, axis=2).mean(axis=0))
+    np.testing.assert_allclose(found.epistemic, logits.numpy().std(axis=0, ddof=1).mean(axis=1))
+    assert torch.isfinite(found.log_proba).all()
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +97,8 @@ def test_the_weight_comes_from_the_network_that_held_the_row_out(coin_flips):
     frequencies = (np.bincount(labels) + 1) / (len(y) + 3)
     rng = numpy_rng(model.seed_, Stream.FOLDS)
     _, held_out = assign_folds(rng, 40, 5, 5, labels)
-    (logits,) = model._predictor().components(torch.tensor(X))
+    predictor = model._predictor()
+    (logits,) = predictor.module(scale_to_tensor(X, predictor.x_scaler))
     proba = logits.softmax(2).unflatten(0, (5, -1)).mean(1).detach().numpy()  # (network, row, c)
     own = np.concatenate([proba[m, rows, labels[rows]] for m, rows in enumerate(held_out)])
     base = frequencies[labels[held_out.ravel()]]

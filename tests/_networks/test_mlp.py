@@ -62,14 +62,14 @@ def test_anchored_layer_starts_like_a_torch_linear_layer_of_double_width():
         assert own.mean().abs() < 0.1 * bound
 
 
-@pytest.mark.parametrize("reuse", [False, True])
+@pytest.mark.parametrize("in_parts", [False, True])
 @pytest.mark.parametrize("n_at_a_time", [1, 2, 4, K])  # the last of four is shorter
-def test_pair_all_is_a_loop_over_anchors(anchored, monkeypatch, n_at_a_time, reuse):
+def test_pair_all_is_a_loop_over_anchors(anchored, monkeypatch, n_at_a_time, in_parts):
     monkeypatch.setattr(mlp_module, "_CACHE_FLOATS", n_at_a_time * M * H * N)
     x, c = rows(M, D, N), rows(M, D, K, seed=1)
-    with torch.set_grad_enabled(not reuse):
-        parts = [part.clone() for part in anchored.pair_all(x, c, reuse=reuse)]
-    assert len(parts) == -(-K // n_at_a_time)
+    with torch.set_grad_enabled(not in_parts):
+        parts = [part.clone() for part in anchored.pair_all(x, c, in_parts=in_parts)]
+    assert len(parts) == (-(-K // n_at_a_time) if in_parts else 1)
     together = torch.cat(parts, dim=2)
     assert together.shape == (M, H, K, N)
     for k in range(K):

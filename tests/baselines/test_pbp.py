@@ -315,7 +315,7 @@ def test_components_with_uncertain_means_have_the_variance_of_their_mixture(rng,
         std_factor=np.array(std_factor),
     )
     x = torch.zeros(5, 2)
-    epistemic, aleatoric = compute_moments(predictor, x, ("epistemic", "aleatoric"))
+    epistemic, aleatoric = compute_moments(predictor, parts, x, ("epistemic", "aleatoric"))
     factor = torch.tensor(std_factor)
     assert (epistemic > factor * means.std(dim=0, correction=0)).all()
     mixture_means, mixture_stds, noise = spread_components(predictor, parts, x)
