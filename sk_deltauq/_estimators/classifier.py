@@ -260,11 +260,12 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
 
         Notes
         -----
-        `X` has the units and the columns that `fit` got. Results have the dtype of `X`, and
-        gradients with respect to `X`. The networks compute in float32, as in `predict`, and the
-        rest in float64. `module.double()` makes the networks compute in float64 too, and
-        `module.float()` makes the scaling of `X` compute in float32 too. All rows are computed at
-        once: split large tables. Parameters need no gradient until `module.requires_grad_()`.
+        The rows have the units and columns of `X` in `fit`. With categories or missing values they
+        are `encoder_.transform(X)`. Results have the dtype of the rows, and gradients with respect
+        to them. The networks compute in float32, as in `predict`, and the rest in float64.
+        `module.double()` makes the networks compute in float64 too, and `module.float()` makes the
+        scaling of the rows compute in float32 too. All rows are computed at once: split large
+        tables. Parameters need no gradient until `module.requires_grad_()`.
 
         Examples
         --------

@@ -112,7 +112,7 @@ def test_rows_far_from_zero_keep_their_digits(regression_data):
     """float32 has seven digits, too few for these rows; the module scales in float64."""
     X, y = regression_data
     model = DeltaUQRegressor(**FEW).fit(X + 1e7, y)
-    found = model.to_torch()(torch.from_numpy(X + 1e7))
+    found = model.to_torch()(torch.tensor(X + 1e7))
     assert_close(found.mean, model.predict(X + 1e7), model)
 
 
@@ -170,7 +170,7 @@ def test_a_classifier_predicts_as_its_module(classifier, classification_data):
 
 def test_gradients_of_a_classifier(classifier, classification_data):
     module = classifier.to_torch().double()
-    x = torch.tensor(classification_data[0][:3], requires_grad=True)
+    x = torch.tensor(classification_data[0][:3].copy(), requires_grad=True)
     for name in ("proba", "total", "mutual_information", "epistemic"):
         assert torch.autograd.gradcheck(lambda x, name=name: getattr(module(x), name), x)
 
@@ -229,6 +229,14 @@ def test_another_number_of_features_is_an_error(regression_data, shape):
     module = DeltaUQRegressor(**FEW).fit(*regression_data).to_torch()
     with pytest.raises(ValueError, match="X must have 3 features on its last axis"):
         module(torch.zeros(shape))
+
+
+def test_rows_of_a_table_are_encoded_first(regression_data):
+    X, y = regression_data
+    X = np.where(X > 0.95, np.nan, X)
+    model = DeltaUQRegressor(**FEW, missing_values="indicator").fit(X, y)
+    found = model.to_torch()(torch.from_numpy(model.encoder_.transform(X)))
+    assert_close(found.mean, model.predict(X), model)
 
 
 def test_far_values_are_clipped_and_constant_columns_are_zero(regression_data):

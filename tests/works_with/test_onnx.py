@@ -54,7 +54,7 @@ def export(module, rows, *, dynamo):
 def assert_same(session, module, X):
     for n_rows in (1, 7, len(X)):
         found = session.run(None, {"X": X[:n_rows]})
-        for part, expected in zip(found, module(torch.from_numpy(X[:n_rows])), strict=True):
+        for part, expected in zip(found, module(torch.tensor(X[:n_rows])), strict=True):
             assert part.shape == expected.shape
             assert part.dtype == X.dtype
             scale = max(expected.abs().max().item(), 1e-3)
@@ -67,7 +67,7 @@ def assert_same(session, module, X):
 def test_regressors(regression_data, estimator, dynamo, dtype):
     X, y = regression_data
     module, X = estimator.fit(X, y).to_torch(), X.astype(dtype)
-    assert_same(export(module, torch.from_numpy(X[:5]), dynamo=dynamo), module, X)
+    assert_same(export(module, torch.tensor(X[:5]), dynamo=dynamo), module, X)
 
 
 def test_without_noise_only_the_newer_exporter_keeps_the_rows_dynamic(regression_data):
@@ -80,7 +80,7 @@ def test_without_noise_only_the_newer_exporter_keeps_the_rows_dynamic(regression
 def test_classifiers(classification_data, estimator):
     X, y = classification_data
     module, X = estimator.fit(X, y).to_torch(), X.astype(np.float32)
-    assert_same(export(module, torch.from_numpy(X[:5]), dynamo=True), module, X)
+    assert_same(export(module, torch.tensor(X[:5]), dynamo=True), module, X)
 
 
 def test_pbp_needs_float32(regression_data):
@@ -88,7 +88,7 @@ def test_pbp_needs_float32(regression_data):
     X, y = regression_data
     model = baselines.PBPRegressor(**FEW).fit(X, y)
     module, X = model.to_torch().float(), X.astype(np.float32)
-    session = export(module, torch.from_numpy(X[:5]), dynamo=True)
+    session = export(module, torch.tensor(X[:5]), dynamo=True)
     mean, std = session.run(["y_mean", "y_std"], {"X": X})
     np.testing.assert_allclose(mean, model.predict(X), rtol=1e-4)
     np.testing.assert_allclose(std, model.predict(X, return_std=True)[1], rtol=1e-3)
