@@ -26,6 +26,7 @@ from sk_deltauq._sklearn import StrOptions
 from sk_deltauq._tables.checks import check_table
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
+from sk_deltauq._training.net import StackedNet
 from sk_deltauq._validation import (
     FitData,
     FitPlan,
@@ -50,10 +51,14 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
 
     class_weight: Any
     classes_: np.ndarray
-    net_: Any  # a `StackedNet`
     _trained_: TrainedNet
     frequency_weight_: float | None
     _mixing_: FrequencyMixing | None
+
+    @property
+    def net_(self) -> StackedNet:
+        """Trained `skorch.NeuralNet`; `net_.module_` is the torch module with all members."""
+        return self._trained_.net
 
     @abstractmethod
     def _method(self, plan: FitPlan) -> Method:

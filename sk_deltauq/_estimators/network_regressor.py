@@ -18,6 +18,7 @@ from sk_deltauq._training.calibration import SCALES, calibrate
 from sk_deltauq._training.conformal import score_held_out
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
+from sk_deltauq._training.net import StackedNet
 from sk_deltauq._validation import FitPlan
 
 # "auto" embeds the inputs from this many rows per feature on. Sinusoidal features are six more
@@ -31,7 +32,6 @@ class NetworkRegressor(BaseRegressor):
     std_factor_: float | np.ndarray
     noise_factor_: float | np.ndarray
     outlier_scale_: float | np.ndarray
-    net_: Any  # a `StackedNet`
     _trained_: TrainedNet
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -41,6 +41,11 @@ class NetworkRegressor(BaseRegressor):
         "nll_beta": [Interval(Real, 0, 1, closed="both")],
         "calibrate": ["boolean"],
     }
+
+    @property
+    def net_(self) -> StackedNet:
+        """Trained `skorch.NeuralNet`; `net_.module_` is the torch module with all members."""
+        return self._trained_.net
 
     @abstractmethod
     def _method(self, plan: FitPlan) -> Method:
