@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
+from sk_deltauq._estimators.base import BaseUQ
 from sk_deltauq._storage.models import load_model
 
 __all__ = ["load"]
@@ -63,4 +64,4 @@ def load(path: str | PathLike, **params: Any) -> Any:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    return load_model(path, params)
+    return load_model(path, BaseUQ, params)

@@ -48,8 +48,10 @@ def store_model(model: Any, path: Any) -> None:
     write_file(path, content, encoder.arrays)
 
 
-def load_model(path: Any, given: Mapping[str, Any]) -> Any:
+def load_model(path: Any, model_class: type, given: Mapping[str, Any]) -> Any:
     """Make an estimator from a file; `given` are the parameters that the file cannot hold.
+
+    `model_class` is the base class of all estimators.
 
     Raises
     ------
@@ -71,7 +73,16 @@ def load_model(path: Any, given: Mapping[str, Any]) -> Any:
             f"load(path{''.join(f', {name}=...' for name in needed)}). To change a parameter, use "
             "set_params afterwards."
         )
-    return Decoder(content["objects"], arrays, given).decode(content["model"])
+    try:
+        model = Decoder(content["objects"], arrays, given).decode(content["model"])
+    except Exception as error:
+        kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+        raise ValueError(
+            f"{path} does not hold what this version of sk_deltauq expects: {kind}{error}"
+        ) from error
+    if not isinstance(model, model_class):
+        raise ValueError(f"{path} holds an object of {type(model)}, no model of sk_deltauq.")
+    return model
 
 
 def _find_given(model: Any) -> dict[str, str]:
