@@ -66,7 +66,7 @@ class Encoder:
             return self._encode_array(value)
         if isinstance(value, np.generic):
             return {"scalar": [value.dtype.str, value.tobytes().hex()]}
-        if kind is np.random.RandomState:
+        if isinstance(value, np.random.RandomState):
             return self._encode_random_state(value)
         if (name := _name_known(value)) is not None:
             return name

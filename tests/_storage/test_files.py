@@ -55,13 +55,13 @@ def test_every_changed_byte_is_noticed(path):
 def test_a_truncated_file_is_noticed(path, share):
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(ValueError, match="is no complete file of model.save.*truncated"):
+    with pytest.raises(ValueError, match=r"is no complete file of model\.save.*truncated"):
         read_file(path)
 
 
 def test_files_of_other_programs_are_named(path):
     path.write_bytes(pickle.dumps(CONTENT))
-    with pytest.raises(ValueError, match="looks like a pickle: joblib.load"):
+    with pytest.raises(ValueError, match=r"looks like a pickle: joblib\.load"):
         read_file(path)
     path.write_bytes(b"PK\x03\x04" + bytes(100))
     with pytest.raises(ValueError, match=r"looks like a zip archive: skops\.io\.load"):
