@@ -259,9 +259,7 @@ def test_a_module_is_handed_back(name, stored, tmp_path):
     for one in (model, again):
         one.set_params(early_stopping=False).partial_fit(X, y)
     assert_same_answers(answers(again, X), answers(model, X))
-    with pytest.raises(
-        ValueError, match=r"module=<class .*Net'>.*load\(path, module=\.\.\.\)"
-    ):
+    with pytest.raises(ValueError, match=r"module=<class .*Net'>.*load\(path, module=\.\.\.\)"):
         load(tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match="pass the module of the fit"):
         load(tmp_path / "model.safetensors", module=torch.nn.Linear)

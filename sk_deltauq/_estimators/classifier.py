@@ -26,7 +26,6 @@ from sk_deltauq._sklearn import StrOptions
 from sk_deltauq._tables.checks import check_table
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
-from sk_deltauq._training.net import StackedNet
 from sk_deltauq._validation import (
     FitData,
     FitPlan,
@@ -56,7 +55,7 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
     _mixing_: FrequencyMixing | None
 
     @property
-    def net_(self) -> StackedNet:
+    def net_(self) -> Any:
         """Trained `skorch.NeuralNet`; `net_.module_` is the torch module with all members."""
         return self._trained_.net
 

@@ -18,7 +18,6 @@ from sk_deltauq._training.calibration import SCALES, calibrate
 from sk_deltauq._training.conformal import score_held_out
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
-from sk_deltauq._training.net import StackedNet
 from sk_deltauq._validation import FitPlan
 
 # "auto" embeds the inputs from this many rows per feature on. Sinusoidal features are six more
@@ -43,7 +42,7 @@ class NetworkRegressor(BaseRegressor):
     }
 
     @property
-    def net_(self) -> StackedNet:
+    def net_(self) -> Any:
         """Trained `skorch.NeuralNet`; `net_.module_` is the torch module with all members."""
         return self._trained_.net
 
