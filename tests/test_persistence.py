@@ -199,6 +199,31 @@ def test_names_weights_groups_and_own_rows_to_hold_out(stored):
     assert_same_answers(all_answers(stored(model)), all_answers(model))
 
 
+TABLE = pd.DataFrame(
+    {
+        "size": np.where(np.arange(N) % 7 == 0, np.nan, X[:, 0]),
+        "town": np.array(["Rome", "Oslo", None, "Bonn"], dtype=object)[np.arange(N) % 4],
+        "kind": pd.Categorical.from_codes(np.arange(N) % 3, ["a", "b", "c"]),
+        "open": np.arange(N) % 2 == 0,
+        "count": pd.array([None if i % 9 == 0 else i for i in range(N)], dtype="Int64"),
+    }
+)
+
+
+@pytest.mark.parametrize("name", ["DeltaUQRegressor", "DeltaUQClassifier", "PBPRegressor"])
+def test_tables_with_categories_and_gaps(name, stored):
+    model = estimator(
+        name, categorical_features="from_dtype", missing_values="indicator", early_stopping="auto"
+    )
+    again = stored(model.fit(TABLE, target(model)))
+    assert_same_answers(all_answers(again, TABLE), all_answers(model, TABLE))
+    new = TABLE.assign(town="Lima")
+    assert_same_answers(all_answers(again, new), all_answers(model, new))
+    names = again.encoder_.get_feature_names_out().tolist()
+    assert names == model.encoder_.get_feature_names_out().tolist()
+    assert {"size", "missingindicator_size", "town_Rome", "kind_b"} <= {*names}
+
+
 def test_conformal_intervals_of_new_rows(stored):
     model = estimator("DeltaUQRegressor").fit(X[:40], Y[:40]).conformalize(X[40:], Y[40:])
     again = stored(model)

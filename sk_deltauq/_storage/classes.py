@@ -52,7 +52,13 @@ _MODULES = {
     "PiecewiseLinearMap": "sk_deltauq._estimators.monotone_maps",
     "TransformerMap": "sk_deltauq._estimators.monotone_maps",
     "YeoJohnsonMap": "sk_deltauq._estimators.monotone_maps",
-    # scikit-learn
+    # categories and missing values
+    "Columns": "sk_deltauq._tables.encoder",
+    "TableEncoder": "sk_deltauq._tables.encoder",
+    "sklearn.MissingIndicator": "sklearn.impute",
+    "sklearn.OneHotEncoder": "sklearn.preprocessing",
+    "sklearn.SimpleImputer": "sklearn.impute",
+    # other objects of scikit-learn
     "sklearn.FunctionTransformer": "sklearn.preprocessing",
     "sklearn.MaxAbsScaler": "sklearn.preprocessing",
     "sklearn.MinMaxScaler": "sklearn.preprocessing",
