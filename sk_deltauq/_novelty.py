@@ -36,6 +36,9 @@ _LEAST_EFFECT = 0.1
 # that a row just outside would count as far away.
 _LEAST_UNIT = 0.25
 
+# What the factor is computed from.
+_BUFFERS = "weights", "rows", "reach", "strength"
+
 
 @dataclass(frozen=True)
 class ReferenceRows:
@@ -128,10 +131,19 @@ class DistanceInflation(nn.Module):
                 name, torch.as_tensor(value, dtype=dtype).to(self.strength.device)
             )
 
+    def __getstate__(self) -> dict[str, np.ndarray]:
+        """Return what `forward` needs, in plain arrays; only training needs the rest."""
+        return {name: getattr(self, name).cpu().numpy() for name in _BUFFERS}
+
+    def __setstate__(self, state: dict[str, np.ndarray]) -> None:
+        super().__init__()
+        for name in _BUFFERS:
+            # Copied into torch's own memory, which is aligned.
+            self.register_buffer(name, torch.tensor(state[name], device="cpu"))
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Scaled rows `(row, feature)` to `(row,)`."""
-        names = "weights", "rows", "reach", "strength"
-        weights, rows, reach, strength = (getattr(self, name).to(x.device) for name in names)
+        weights, rows, reach, strength = (getattr(self, name).to(x.device) for name in _BUFFERS)
         distance = _measure_nearest(x * weights, rows)
         return 1 + strength * (distance - reach).clamp(min=0) / (reach + _LEAST_UNIT)
 

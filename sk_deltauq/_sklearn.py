@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from sklearn.utils._metadata_requests import MetadataRequest, MethodMetadataRequest
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
-__all__ = ["HasMethods", "Interval", "Options", "StrOptions", "check_sample_weight"]
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "MetadataRequest",
+    "MethodMetadataRequest",
+    "Options",
+    "StrOptions",
+    "check_sample_weight",
+]

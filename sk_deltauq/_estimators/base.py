@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._host import plain_torch
 from sk_deltauq._predictor import Predictor
+from sk_deltauq._storage.models import store_model
 from sk_deltauq._tables.checks import check_table
 from sk_deltauq._tables.encoder import TableEncoder
 from sk_deltauq._validation import FitPlan, Scaler
@@ -29,6 +30,35 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
     missing_values: str
     encoder_: TableEncoder | None
     x_scaler_: Scaler
+
+    def save(self, path) -> None:
+        """Write the fitted model to a file that holds values only, no code.
+
+        `sk_deltauq.load` reads it. The file is in the format safetensors, with a checksum. An
+        existing file is replaced once the new one is complete; an error leaves it as it was.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write, by convention with the suffix `.safetensors`.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If a parameter holds an object that a file without code cannot hold, such as a
+            `target_transform` of a class of your own. `module` and `net_params` may be any
+            object: pass it to `load` again.
+        OSError
+            If the file cannot be written.
+
+        See Also
+        --------
+        sk_deltauq.load : Read the file.
+        """
+        check_is_fitted(self)
+        store_model(self, path)
 
     @abstractmethod
     def _set_up(self, X, y, sample_weight, plan: FitPlan) -> Callable[[], dict[str, Any]]:

@@ -52,10 +52,14 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
 
     class_weight: Any
     classes_: np.ndarray
-    net_: Any  # a `StackedNet`
     _trained_: TrainedNet
     frequency_weight_: float | None
     _mixing_: FrequencyMixing | None
+
+    @property
+    def net_(self) -> Any:
+        """Trained `skorch.NeuralNet`; `net_.module_` is the torch module with all members."""
+        return self._trained_.net
 
     @abstractmethod
     def _method(self, plan: FitPlan) -> Method:

@@ -31,7 +31,6 @@ class NetworkRegressor(BaseRegressor):
     std_factor_: float | np.ndarray
     noise_factor_: float | np.ndarray
     outlier_scale_: float | np.ndarray
-    net_: Any  # a `StackedNet`
     _trained_: TrainedNet
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -41,6 +40,11 @@ class NetworkRegressor(BaseRegressor):
         "nll_beta": [Interval(Real, 0, 1, closed="both")],
         "calibrate": ["boolean"],
     }
+
+    @property
+    def net_(self) -> Any:
+        """Trained `skorch.NeuralNet`; `net_.module_` is the torch module with all members."""
+        return self._trained_.net
 
     @abstractmethod
     def _method(self, plan: FitPlan) -> Method:

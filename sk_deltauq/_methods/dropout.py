@@ -53,7 +53,8 @@ class DropoutMLP(Network):
 
     def set_masks(self, masks: torch.Tensor) -> None:
         """Keep masks `(member, unit, mask)` for prediction."""
-        self.register_buffer("masks", masks)
+        # A stored model has no other order in memory, and other orders round differently.
+        self.register_buffer("masks", masks.contiguous())
 
     def forward(self, x: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
         """`(member, feature, sample)`, `(member, unit, sample)` to `(member, output, sample)`."""

@@ -40,13 +40,13 @@ class Ensemble(Method):
         x, earlier = context.data.x, context.earlier
         low, high = x.amin(dim=0), x.amax(dim=0)
         if earlier:
-            low = torch.minimum(low, earlier["_x_range_"][0])
-            high = torch.maximum(high, earlier["_x_range_"][1])
+            earlier_low, earlier_high = map(torch.from_numpy, earlier["_x_range_"])
+            low, high = torch.minimum(low, earlier_low), torch.maximum(high, earlier_high)
         step = None
         if self.adversarial_epsilon:
             step = (self.adversarial_epsilon * (high - low))[:, None].to(context.settings.device)
         network.register_buffer("adversarial_step", step)  # (feature, 1)
-        return {"_x_range_": (low, high)}
+        return {"_x_range_": torch.stack([low, high]).numpy()}
 
     def batches(self, network: Network, rows: TrainingRows, batch_size: int) -> Batches:
         return Batches(rows, batch_size)

@@ -120,7 +120,8 @@ class BayesianMLP(Network):
 
     def set_draws(self, draws: torch.Tensor) -> None:
         """Keep noise `(member, draw, weight)`, the draws of the weights to predict with."""
-        self.register_buffer("draws", draws)
+        # A stored model has no other order in memory, and other orders round differently.
+        self.register_buffer("draws", draws.contiguous())
 
     def kl_divergence(self) -> torch.Tensor:
         """Return the divergence of the posterior from the prior, summed over all weights."""
@@ -171,8 +172,10 @@ class Variational(Method):
         network.set_draws(draws.to(context.settings.device))
         network.kl_weight = self.kl_weight
         # Rows of earlier calls count: in a stream of rows the prior loses weight.
-        network.n_rows = context.n_train + (network.n_rows if context.earlier is not None else 0)
-        return {}
+        network.n_rows = context.n_train
+        if context.earlier is not None:
+            network.n_rows += context.earlier["_n_rows_"]
+        return {"_n_rows_": network.n_rows}
 
     def batches(self, network: Network, rows: TrainingRows, batch_size: int) -> Batches:
         """Make mini-batches `((x, noise), (y, weights))`, with noise for each sample.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from torch import nn
@@ -32,6 +33,11 @@ class Head(nn.Module, ABC):
     """The contract of all heads."""
 
     n_network_outputs: int
+
+    @property
+    @abstractmethod
+    def arguments(self) -> dict[str, Any]:
+        """Arguments that make such a head for any number of members."""
 
     def backpropagate(self, outputs: torch.Tensor, target) -> torch.Tensor:
         """Add the gradients of the loss of a mini-batch, and return the loss."""
@@ -81,6 +87,10 @@ class GaussianHead(Head):
         if noise == "homoscedastic":
             start = torch.zeros((n_members, n_targets, 1), dtype=torch.float32, device="cpu")
             self.raw_noise = nn.Parameter(start)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {"n_targets": self.n_targets, "noise": self.noise, "nll_beta": self.nll_beta}
 
     def mean_and_variance(self, raw: torch.Tensor):
         """Split raw `(member, output, ..., sample)`; the variance is None without noise model."""
@@ -142,6 +152,10 @@ class CategoricalHead(Head):
     def __init__(self, n_classes: int, n_members: int = 1):
         super().__init__()  # members need nothing of their own here
         self.n_network_outputs = n_classes
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {"n_classes": self.n_network_outputs}
 
     def forward(self, raw: torch.Tensor, target) -> torch.Tensor:
         """Cross-entropy of `(member, class, sample)` against `(y, weights)`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from sk_deltauq._training.rows import (
     resolve_batch_size,
 )
 from sk_deltauq._training.settings import TrainingSettings
+from sk_deltauq._training.stored_net import describe_net, rebuild_net
 from sk_deltauq._validation import FitData, FitPlan
 from sk_deltauq._warnings import warn_caller
 
@@ -61,6 +62,23 @@ class TrainedNet:
     seed: int
     n_calls: int  # of `fit` and `partial_fit`
     fixed: dict[str, Any]  # parameters that cannot change while training continues
+    spec: NetworkSpec  # without the generators of the initial weights
+    settings: TrainingSettings
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "net"}
+        return {
+            **state,
+            "spec": replace(self.spec, members=list(range(self.net.module_.core.n_members))),
+            "settings": replace(self.settings, net_params={}),  # `fixed` has them
+            "net": describe_net(self.net),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        net_params = dict(state["fixed"].get("net_params") or {})
+        settings = replace(state["settings"], net_params=net_params)
+        net = rebuild_net(state["net"], state["method"], state["spec"], settings)
+        vars(self).update(state, settings=settings, net=net)
 
     def predictor(self, **scales) -> Predictor:
         """Return what prediction needs; `scales` are the scalers and the calibration."""
@@ -131,7 +149,10 @@ def prepare_fit(
         previous=kept,
         earlier=kept if plan.partial else None,
     )
-    if previous is None:
+    if previous is not None:  # a copy: an error during training must not harm the fitted net
+        net, spec = copy.deepcopy(previous.net), previous.spec
+        network = net.module_
+    else:
         streams = [0] * len(members) if method.shares_initial_weights else members
         spec = NetworkSpec(
             n_features=data.x.shape[1],
@@ -143,13 +164,11 @@ def prepare_fit(
             generators=torch_generators(seed, Stream.WEIGHTS, streams),
         )
         net, network = None, method.network(spec)
-    else:  # a copy: an error during training must not harm the fitted net
-        net = copy.deepcopy(previous.net)
-        network = net.module_
+        spec = replace(spec, generators=[])
     kept = method.draw(network, context)
     batches = method.batches(network, rows, batch_size)
     net = make_net(network, head, settings, batch_size, previous=net)
-    start = TrainedNet(net, method, kept, seed, call, fixed)
+    start = TrainedNet(net, method, kept, seed, call, fixed, spec, settings)
     return NetworkFit(settings, rows, batches, context, start)
 
 
@@ -215,7 +234,6 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     )
     trained = replace(start, method=method, kept=kept, n_calls=start.n_calls + 1)
     return {
-        "net_": net,
         "seed_": start.seed,
         "n_networks_": net.module_.core.n_members,
         "n_components_": net.module_.n_components,

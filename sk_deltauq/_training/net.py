@@ -15,6 +15,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import Network
+from sk_deltauq._training.arrays import to_tensors
 from sk_deltauq._training.budget import Budget
 from sk_deltauq._training.rows import TrainingRows
 from sk_deltauq._training.settings import TrainingSettings
@@ -113,6 +114,7 @@ class StackedNet(NeuralNet):
     criterion_: Head
     _step: Any
     _budget: Any  # a `Budget`, while training
+    _optimizer_state: Any = None  # of a stored net, until its optimizer is made
 
     def __init__(self, *args, train_split: Any = None, **kwargs):
         super().__init__(*args, train_split=train_split, **kwargs)
@@ -127,6 +129,22 @@ class StackedNet(NeuralNet):
         # pickle writes both.
         self.module, self.criterion = type(self.module_), type(self.criterion_)
         return self
+
+    def initialize_optimizer(self, *args, **kwargs):
+        if not self._optimizer_state:
+            return super().initialize_optimizer(*args, **kwargs)
+        # The first optimizer of a process takes seconds to import, and a stored net may only
+        # predict. What assigning the optimizer does in skorch:
+        self._register_attribute("optimizer_", None)
+        return self
+
+    def __getattr__(self, name):
+        if name != "optimizer_" or not self._optimizer_state:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        state, self._optimizer_state = self._optimizer_state, None
+        super().initialize_optimizer()
+        self.optimizer_.load_state_dict(to_tensors(state))
+        return self.optimizer_
 
     def train(
         self,
@@ -293,11 +311,12 @@ def make_net(
     settings: TrainingSettings,
     batch_size: int,
     previous: StackedNet | None = None,
+    optimizer_state: dict[str, Any] | None = None,
 ) -> StackedNet:
     """Make a net that is ready to train: fused Adam unless `net_params` names an optimizer.
 
     `previous` is a net with the same network that continues. `partial_fit` keeps its optimizer;
-    `fit` keeps its weights only.
+    `fit` keeps its weights only. `optimizer_state` is the state of the optimizer of a stored net.
     """
     if previous is not None and settings.partial:
         previous.criterion_.adopt(head)
@@ -328,7 +347,9 @@ def make_net(
     # skorch keeps the callbacks that it gets, and they keep state: copies, not the user's.
     params.update(copy.deepcopy(settings.net_params))
     try:
-        return StackedNet(network, head, **params).initialize()
+        net = StackedNet(network, head, **params)
+        net._optimizer_state = optimizer_state
+        return net.initialize()
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"skorch or the optimizer refuses net_params={settings.net_params!r} with alpha="

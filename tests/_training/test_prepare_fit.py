@@ -360,8 +360,8 @@ def test_other_layer_sizes_are_refused(sizes):
 
 def test_a_fit_returns_its_attributes():
     found = run()
-    trained, net = found["_trained_"], found["net_"]
-    assert trained.net is net
+    trained = found["_trained_"]
+    net = trained.net
     assert found["asked_"][0] is net
     assert found["asked_"][1] is not None
     assert found["seed_"] == trained.seed == SEED
@@ -526,7 +526,7 @@ def test_code_of_the_user_draws_from_its_own_stream(n_calls):
     for _ in range(n_calls):
         trained, plan = run(None, plan, trained, **params)["_trained_"], warm
     before = torch.get_rng_state()
-    net = run(None, plan, trained, **params)["net_"]
+    net = run(None, plan, trained, **params)["_trained_"].net
     assert torch.equal(torch.get_rng_state(), before)
     seed = int(numpy_rng(SEED, Stream.MODULE, n_calls).integers(2**63))
     own = torch.Generator().manual_seed(seed)

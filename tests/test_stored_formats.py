@@ -1,0 +1,122 @@
+"""Files of every format version that a release has written can still be loaded.
+
+`python -m tests.test_stored_formats` writes the files of the current version, `FORMAT_VERSION`, as
+long as no release has written it. Later releases must read the committed files as they are.
+"""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines, load
+from sk_deltauq._storage.files import FORMAT_VERSION
+from tests._helpers import answers
+
+FOLDER = Path(__file__).parent / "data" / "stored_models"
+N = 30
+
+
+def rows(name=""):
+    """Simple numbers, the same on any machine; a table of text and gaps for some models."""
+    steps = np.arange(N) / N
+    table = pd.DataFrame({"a": steps, "b": np.cos(9 * steps), "c": (7 * np.arange(N)) % 5})
+    if name.endswith("_table"):
+        table.loc[::4, "b"] = np.nan
+        table["c"] = np.array(["oak", None, "ash", "elm"], dtype=object)[np.arange(N) % 4]
+    return table
+
+
+def models():
+    """A few small models that together have most kinds of fitted attributes."""
+    small = {"hidden_layer_sizes": (4,), "max_iter": 3, "random_state": 0, "n_members": 2}
+    X = rows()
+    y = np.exp(X["a"] + 0.3 * X["b"]).to_numpy()
+    labels = np.where(X["b"] > 0.3, "up", np.where(X["a"] > 0.5, "late", "early"))
+    models = {
+        "delta_uq_regressor": (
+            DeltaUQRegressor(
+                **small, n_anchors=2, target_transform="quantile", embedding="alternating"
+            ),
+            np.column_stack([y, X["b"]]),
+        ),
+        "delta_uq_classifier": (
+            DeltaUQClassifier(**small, n_anchors=2, temper=True, early_stopping=True),
+            labels,
+        ),
+        "deep_ensemble_regressor": (
+            baselines.DeepEnsembleRegressor(
+                **small, adversarial_epsilon=0.01, target_transform="log", noise="homoscedastic"
+            ),
+            y,
+        ),
+        "mc_dropout_classifier": (
+            baselines.MCDropoutClassifier(**small, n_masks=3, class_weight={0: 1.0, 1: 2.0}),
+            (X["b"] > 0).astype(int),
+        ),
+        "variational_bnn_regressor": (
+            baselines.VariationalBNNRegressor(**small, n_draws=3, target_transform="yeo-johnson"),
+            y,
+        ),
+        "anchor_ensemble_regressor": (
+            baselines.AnchorEnsembleRegressor(**small, embedding="periodic", alpha=0.1),
+            y,
+        ),
+        "delta_uq_regressor_table": (DeltaUQRegressor(**small, n_anchors=2), y),
+        "pbp_regressor": (
+            baselines.PBPRegressor((4,), max_iter=2, random_state=0, target_transform="log1p"),
+            y,
+        ),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {name: model.fit(rows(name), y) for name, (model, y) in models.items()}
+
+
+def files():
+    return sorted(FOLDER.glob("*.safetensors"))
+
+
+def test_there_are_files_of_every_version():
+    versions = {path.name.partition("_")[0] for path in files()}
+    assert versions == {f"v{version + 1}" for version in range(FORMAT_VERSION)}
+
+
+# About the encoders of a table, with another version of scikit-learn than wrote the file.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
+def test_files_of_earlier_releases_give_the_same_answers(path):
+    model, X = load(path), rows(path.stem)
+    expected = json.loads(path.with_suffix(".json").read_text("utf-8"))
+    found = answers(model, X)
+    assert found.keys() == expected.keys()
+    params = model.get_params()
+    for name, value in found.items():
+        if value.dtype.kind == "f":  # other machines round differently
+            np.testing.assert_allclose(value, expected[name], rtol=1e-4, atol=1e-5, err_msg=name)
+        else:
+            np.testing.assert_array_equal(value, expected[name], err_msg=name)
+    target = model.predict(X)
+    model.set_params(early_stopping=False, **({"temper": False} if "temper" in params else {}))
+    assert model.partial_fit(X, target).n_iter_ > 1
+
+
+def test_the_files_are_small():
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 300_000 * FORMAT_VERSION
+
+
+def write():
+    """Write the files of the current version."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, model in models().items():
+        path = FOLDER / f"v{FORMAT_VERSION}_{name}.safetensors"
+        model.save(path)
+        expected = {key: value.tolist() for key, value in answers(model, rows(name)).items()}
+        path.with_suffix(".json").write_text(json.dumps(expected), "utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,76 @@
+"""skops stores every estimator, and needs trust for classes of this package only."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import is_classifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import sk_deltauq
+from sk_deltauq import baselines
+from tests._helpers import answers, assert_same_answers
+
+skops = pytest.importorskip("skops.io")
+
+NAMES = ["DeltaUQRegressor", "DeltaUQClassifier", *baselines.__all__]
+SMALL = {"hidden_layer_sizes": (8,), "max_iter": 3, "n_members": 2, "random_state": 0}
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 3))
+Y = np.exp(X[:, 0] + 0.2 * rng.normal(size=60))
+
+
+def fitted(name, **params):
+    cls = getattr(sk_deltauq, name, None) or getattr(baselines, name)
+    known = cls().get_params()
+    model = cls(**{key: value for key, value in {**SMALL, **params}.items() if key in known})
+    return model.fit(X, np.where(Y > 1, "high", "low") if is_classifier(model) else Y)
+
+
+def roundtrip(model):
+    data = skops.dumps(model)
+    unknown = skops.get_untrusted_types(data=data)
+    assert all(name.startswith("sk_deltauq.") for name in unknown)
+    return skops.loads(data, trusted=unknown)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_estimator_keeps_every_answer_and_goes_on_training(name):
+    model = fitted(name, target_transform="yeo-johnson", early_stopping=True)
+    again = roundtrip(model)
+    assert_same_answers(answers(again, X), answers(model, X))
+    y = model.predict(X)
+    for one in (model, again):
+        one.set_params(early_stopping=False).partial_fit(X, y)
+    assert_same_answers(answers(again, X), answers(model, X))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"embedding": "periodic", "noise": "homoscedastic"},
+        {"target_transform": "quantile", "alpha": 0.1},
+        {"net_params": {"optimizer__eps": 1e-7}},
+    ],
+    ids=str,
+)
+def test_options(params):
+    model = fitted("DeltaUQRegressor", **params)
+    assert_same_answers(answers(roundtrip(model), X), answers(model, X))
+
+
+def test_a_pipeline():
+    model = make_pipeline(StandardScaler(), fitted("DeepEnsembleRegressor")).fit(X, Y)
+    found = roundtrip(model).predict(X, return_std=True)
+    np.testing.assert_array_equal(found, model.predict(X, return_std=True))
+
+
+def test_a_module_needs_trust_of_its_own():
+    model = fitted("DeltaUQRegressor", module=torch.nn.Linear)
+    data = skops.dumps(model)
+    unknown = skops.get_untrusted_types(data=data)
+    others = {name for name in unknown if not name.startswith("sk_deltauq.")}
+    assert others == {"torch.nn.modules.linear.Linear"}
+    found = skops.loads(data, trusted=unknown)
+    assert_same_answers(answers(found, X), answers(model, X))
