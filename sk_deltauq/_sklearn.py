@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
-__all__ = ["HasMethods", "Interval", "Options", "StrOptions", "check_sample_weight"]
+__all__ = ["BaseScorer", "HasMethods", "Interval", "Options", "StrOptions", "check_sample_weight"]
