@@ -7,7 +7,7 @@
 #   make mutation        change the code of MODULE, and count the changes that the tests detect
 
 PYTHON ?= .venv/bin/python
-STAGES := lint types test docs wheel oldest bench-quick
+STAGES := lint types test docs wheel oldest works-with bench-quick
 LONG_STAGES := coverage test-long
 # Stages that `make check` leaves out. CI sets SKIP=test, because it has run the tests with the
 # command of the README before it calls `make check`.
@@ -59,6 +59,14 @@ oldest:
 	build/oldest/bin/python -m pip list 2>/dev/null | \
 	    grep -iE '^(numpy|pandas|scikit-learn|scipy|skorch|torch|tqdm) '
 	build/oldest/bin/python -m pytest -q -n logical tests/test_common.py
+
+# Tests on the packages of docs/works_with.rst; a test that is skipped fails the stage.
+works-with:
+	mkdir -p build
+	$(PYTHON) tools/works_with_constraints.py >build/works-with.txt
+	$(PYTHON) -m venv --clear build/works-with
+	build/works-with/bin/python -m pip install --quiet -c build/works-with.txt -e ".[works-with]"
+	WORKS_WITH=required build/works-with/bin/python -m pytest -q -n logical tests/works_with
 
 # The main command of the README with one split, and the report of its results
 bench-quick:

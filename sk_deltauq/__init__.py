@@ -3,6 +3,7 @@
 from sk_deltauq import baselines, distributions, exceptions, metrics, persistence
 from sk_deltauq._deltauq_classifier import DeltaUQClassifier
 from sk_deltauq._deltauq_regressor import DeltaUQRegressor
+from sk_deltauq._wrappers import unwrap
 from sk_deltauq.distributions import CategoricalMixture, NormalMixture, TransformedMixture
 from sk_deltauq.exceptions import UncertaintyWarning
 from sk_deltauq.persistence import load
@@ -22,4 +23,5 @@ __all__ = [
     "load",
     "metrics",
     "persistence",
+    "unwrap",
 ]

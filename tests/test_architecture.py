@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 # entry; inside it, only cycles are forbidden.
 LAYERS = [
     {"_sklearn", "_host", "_warnings", "_storage", "exceptions"},
-    {"_duplicates", "_columns", "_outliers"},
+    {"_duplicates", "_columns", "_outliers", "_wrappers"},
     {"_tables"},
     {"distributions", "_networks", "_validation", "_novelty"},
     {"metrics", "_predictor"},
@@ -37,6 +37,7 @@ LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 FORBIDDEN = {
     "_sklearn": {"torch", "skorch"},
     "_storage": {"torch", "skorch", "sklearn"},
+    "_wrappers": {"torch", "skorch"},
     "distributions": {"torch", "skorch", "sklearn"},
     "metrics": {"torch", "skorch"},
     "_networks": {"skorch", "sklearn"},

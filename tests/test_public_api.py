@@ -50,7 +50,7 @@ CLASSES = [
     for name in public_objects()
     if inspect.isclass(load(name)) and not issubclass(load(name), Warning)
 ]
-FUNCTIONS = [name for name in public_objects() if inspect.isroutine(load(name))]
+FUNCTIONS = [name for name in public_objects() if not inspect.isclass(load(name))]  # scorers too
 METHODS = [
     f"{name}.{method}"
     for name in CLASSES

@@ -17,6 +17,7 @@ from sk_deltauq._estimators.prediction import (
     predict_mixture,
     score_all_rows,
 )
+from sk_deltauq._estimators.prediction_tuple import PredictionTuple
 from sk_deltauq._estimators.target_transform import TargetTransform
 from sk_deltauq._estimators.targets import check_outputs, check_targets, transform_targets
 from sk_deltauq._estimators.torch_modules import RegressorModule
@@ -151,7 +152,7 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, BaseUQ):
             found.append(self.predict_interval(X, coverage))
         if quantiles is not None:
             found.append(self.predict_quantiles(X, quantiles))
-        return tuple(found) if len(found) > 1 else found[0]
+        return PredictionTuple(found) if len(found) > 1 else found[0]
 
     def predict_uncertainty(self, X):
         """Predict the epistemic, aleatoric and total uncertainty.

@@ -49,8 +49,9 @@ def expected_calibration_error(y_true, y_proba, *, n_bins=15, labels=None, sampl
 def brier_score(y_true, y_proba, *, labels=None, sample_weight=None):
     """Squared error of class probabilities, summed over classes; smaller is better.
 
-    The score lies between 0 and 2. For two classes it is twice the default result of
-    `sklearn.metrics.brier_score_loss`, which uses the probability of one class only.
+    The score lies between 0 and 2, and equals `sklearn.metrics.brier_score_loss` with
+    ``scale_by_half=False``, which scikit-learn has since version 1.7. Unlike that function, it takes
+    columns in any order and a single class. For two classes, scikit-learn halves it by default.
 
     Parameters
     ----------

@@ -1,3 +1,5 @@
+from inspect import signature
+
 import numpy as np
 import pytest
 from sklearn.metrics import brier_score_loss, log_loss
@@ -22,6 +24,12 @@ def test_nll_and_brier_against_sklearn(rng):
     one_hot = (y[:, None] == np.arange(3)).astype(float)
     rows = [sum((p - t) ** 2) for p, t in zip(dist.proba, one_hot, strict=True)]
     assert score == pytest.approx(np.average(rows, weights=weight))
+
+    if "scale_by_half" in signature(brier_score_loss).parameters:  # scikit-learn 1.7
+        theirs = brier_score_loss(
+            y, dist.proba, sample_weight=weight, labels=range(3), scale_by_half=False
+        )
+        assert score == pytest.approx(theirs, rel=1e-14)
 
     two = CategoricalMixture(rng.normal(size=(4, 50, 2))).proba
     half = brier_score_loss(y > 0, two[:, 1])

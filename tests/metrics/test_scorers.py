@@ -5,14 +5,17 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_classification, make_regression
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.inspection import permutation_importance
 from sklearn.linear_model import BayesianRidge, LinearRegression
-from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.metrics import get_scorer, log_loss
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -45,6 +48,7 @@ REGRESSION_SCORERS = [
     coverage_error_scorer,
 ]
 CLASSIFICATION_SCORERS = [nll_scorer, density_nll_scorer, brier_scorer, ece_scorer]
+ALL_SCORERS = [*REGRESSION_SCORERS, brier_scorer, ece_scorer]
 
 
 class MixtureRegressor(RegressorMixin, BaseEstimator):
@@ -195,9 +199,22 @@ def test_other_coverages(regression):
     X, y = regression
     model = MixtureRegressor(15.0).fit(X, y)
     lower, upper = model.predict_dist(X).interval(0.5).T
-    half = functools.partial(interval_score_scorer, coverage=0.5)
-    assert half(model, X, y) == pytest.approx(-interval_score(y, lower, upper, coverage=0.5))
+    expected = pytest.approx(-interval_score(y, lower, upper, coverage=0.5))
+    half = interval_score_scorer.with_options(coverage=0.5)
+    assert half(model, X, y) == expected
+    assert half(model, X, y) != interval_score_scorer(model, X, y)
+    assert repr(half) == "interval_score_scorer.with_options(coverage=0.5)"
+    assert functools.partial(interval_score_scorer, coverage=0.5)(model, X, y) == expected
     assert pickle.loads(pickle.dumps(half))(model, X, y) == half(model, X, y)
+    scores, others = (
+        cross_val_score(model, X, y, scoring=scorer, cv=2)
+        for scorer in (half, interval_score_scorer)
+    )
+    assert (scores != others).all()
+    with pytest.raises(TypeError, match=r"no option 'alpha'\. Its options are \['coverage'\]"):
+        interval_score_scorer.with_options(alpha=0.5)
+    with pytest.raises(TypeError, match=r"no option 'sample_weight'\. Its options are \[\]"):
+        nll_scorer.with_options(sample_weight=None)
 
 
 @pytest.mark.parametrize("scorer", REGRESSION_SCORERS)
@@ -210,8 +227,10 @@ def test_regression_scorers_refuse(regression, classification, scorer):
         GridSearchCV(BayesianRidge(), {}, refit=False),
         StandardScaler(),
     ):
-        with pytest.raises(TypeError, match=r"return_std=True.*, got \w+\."):
+        with pytest.raises(TypeError, match=r"return_std=True.*, got \w+\.") as caught:
             scorer(model.fit(X, y), X, y)
+        is_transformed = isinstance(model, TransformedTargetRegressor)
+        assert ("target_transform parameter" in str(caught.value)) == is_transformed
     if scorer not in CLASSIFICATION_SCORERS:
         X, y = classification
         with pytest.raises(TypeError, match="needs a regressor, got MixtureClassifier"):
@@ -234,13 +253,12 @@ def test_classification_scorers_refuse(regression, classification):
 def test_names_are_complete():
     here = [
         name
-        for name, function in inspect.getmembers(metrics, inspect.isfunction)
-        if function.__module__.startswith(metrics.__name__)
+        for name, value in inspect.getmembers(metrics, callable)
+        if value.__module__.startswith(metrics.__name__)
     ]
     assert sorted(metrics.__all__) == here
-    for name in here:
-        if name.endswith("_scorer"):
-            assert pickle.loads(pickle.dumps(getattr(metrics, name))) is getattr(metrics, name)
+    for scorer in ALL_SCORERS:
+        assert scorer is getattr(metrics, scorer.__name__)
 
 
 def test_coverage_error_scorer_checks_like_the_metric(regression):
@@ -254,3 +272,111 @@ def test_coverage_error_scorer_checks_like_the_metric(regression):
 def test_nll_scorer_of_a_single_class_is_certain():
     X, y = np.arange(6.0).reshape(3, 2), ["only"] * 3
     assert nll_scorer(GaussianNB().fit(X, y), X, y) == 0
+
+
+# As scorers of scikit-learn
+
+
+class WeightedMixture(MixtureRegressor):
+    """A regressor whose fit takes weights, too."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.line_ = LinearRegression().fit(X, y, sample_weight)
+        return self
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("scorer", REGRESSION_SCORERS)
+def test_weights_reach_the_scorers_of_a_search(regression, scorer):
+    X, y = regression
+    cv, weight = KFold(3), np.random.default_rng(0).integers(1, 4, size=60)
+    found = {}
+    for in_fit, in_score in [(True, True), (True, False), (False, True)]:
+        model = WeightedMixture(15.0).set_fit_request(sample_weight=in_fit)
+        scoring = scorer.set_score_request(sample_weight=in_score)
+        search = GridSearchCV(model, {}, scoring=scoring, cv=cv, refit=False, n_jobs=2)
+        search.fit(X, y, sample_weight=weight)
+        # The second route: repeat each row as often as its weight says.
+        expected = []
+        for train, test in cv.split(X):
+            train = np.repeat(train, weight[train]) if in_fit else train
+            test = np.repeat(test, weight[test]) if in_score else test
+            by_hand = MixtureRegressor(15.0).fit(X[train], y[train])
+            expected.append(scorer(by_hand, X[test], y[test]))
+        found[in_fit, in_score] = search.cv_results_["mean_test_score"][0]
+        assert found[in_fit, in_score] == pytest.approx(np.mean(expected))
+    assert len(set(found.values())) > 1
+
+
+@pytest.mark.usefixtures("routing")
+def test_scorers_of_one_dictionary_have_their_own_requests(regression):
+    X, y = regression
+    weight = np.random.default_rng(0).integers(1, 4, size=60)
+    scoring = {
+        "weighted": crps_scorer.set_score_request(sample_weight=True),
+        "equal": crps_scorer.set_score_request(sample_weight=False),
+        "renamed": crps_scorer.set_score_request(sample_weight="importance"),
+        "r2": get_scorer("r2").set_score_request(sample_weight=True),
+    }
+    params = {"sample_weight": weight, "importance": np.ones(60)}
+    found = cross_validate(MixtureRegressor(15.0), X, y, scoring=scoring, params=params, cv=3)
+    np.testing.assert_array_equal(found["test_equal"], found["test_renamed"])
+    assert (found["test_equal"] != found["test_weighted"]).all()
+    for name, params in [("weighted", {"sample_weight": weight}), ("equal", None)]:
+        one = scoring[name]
+        alone = cross_val_score(MixtureRegressor(15.0), X, y, scoring=one, params=params, cv=3)
+        np.testing.assert_array_equal(found[f"test_{name}"], alone)
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_request_changes_a_copy_and_travels(regression):
+    X, y = regression
+    requested = nll_scorer.set_score_request(sample_weight=True)
+    for copied in (
+        pickle.loads(pickle.dumps(requested)),
+        clone(GridSearchCV(BayesianRidge(), {}, scoring=requested)).scoring,
+        requested.with_options(),
+    ):
+        assert copied.get_metadata_routing().score.requests["sample_weight"] is True
+    assert nll_scorer.get_metadata_routing().score.requests.get("sample_weight") is None
+    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+        cross_validate(
+            BayesianRidge().set_fit_request(sample_weight=True),
+            X,
+            y,
+            scoring=nll_scorer,
+            params={"sample_weight": np.ones(60)},
+        )
+
+
+def test_a_request_needs_metadata_routing():
+    with pytest.raises(RuntimeError, match="enable_metadata_routing=True"):
+        nll_scorer.set_score_request(sample_weight=True)
+
+
+@pytest.mark.parametrize("scorer", ALL_SCORERS, ids=repr)
+def test_scorers_are_named_and_copied_like_those_of_scikit_learn(scorer):
+    assert repr(scorer) == scorer.__name__
+    assert repr(pickle.loads(pickle.dumps(scorer))) == scorer.__name__
+    search = GridSearchCV(BayesianRidge(), {}, scoring=scorer)
+    assert repr(clone(search).scoring) == scorer.__name__
+    assert f"scoring={scorer.__name__}" in repr(search)
+    parameters = list(inspect.signature(scorer).parameters)
+    assert parameters[:4] == ["estimator", "X", "y", "sample_weight"]
+    assert scorer.__doc__.startswith(("Minus the", "Log-likelihood"))
+
+
+def test_scorers_find_what_to_permute(regression):
+    X, y = regression
+    scoring = {"crps": crps_scorer, "nll": nll_scorer, "r2": "r2"}
+    weight = np.linspace(1, 2, 60)
+    found = permutation_importance(
+        MixtureRegressor(15.0).fit(X, y), X, y, scoring=scoring, sample_weight=weight, n_repeats=1
+    )
+    assert all((found[name].importances_mean > 0).all() for name in scoring)

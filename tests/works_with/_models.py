@@ -1,0 +1,7 @@
+"""The small model of these tests."""
+
+from sk_deltauq import DeltaUQRegressor
+
+
+def make_regressor(**params):
+    return DeltaUQRegressor(**{"max_iter": 15, "random_state": 0, **params})
