@@ -8,22 +8,18 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
+
+from sk_deltauq._wrappers import open_layers
 
 
-def unwrap(estimator, X) -> tuple[Any, Any]:
-    """Remove searches and pipelines: return the last estimator, and its input."""
-    if hasattr(estimator, "best_estimator_"):
-        return unwrap(estimator.best_estimator_, X)
-    if isinstance(estimator, Pipeline):
-        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-        return unwrap(estimator[-1], X)
-    return estimator, X
+def find_innermost(estimator, X) -> tuple[Any, Any]:
+    """Return the estimator inside pipelines and searches, which may be foreign, and its rows."""
+    return list(open_layers(estimator, X))[-1]
 
 
 def predict_moments(estimator, X, caller: str) -> tuple[np.ndarray, np.ndarray]:
     """Predict mean and total standard deviation, `(row,)` or `(row, output)`."""
-    model, X = unwrap(estimator, X)
+    model, X = find_innermost(estimator, X)
     _check_regressor(model, caller)
     mean, std = model.predict(X, return_std=True)
     # Some regressors drop the axis of a single output for one of the two only.
@@ -34,7 +30,7 @@ def predict_bounds(estimator, X, coverage: float, caller: str) -> tuple[np.ndarr
     """Predict the mean and both bounds of the equal-tailed interval."""
     if not 0 < coverage < 1:
         raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}.")
-    model, X = unwrap(estimator, X)
+    model, X = find_innermost(estimator, X)
     if _accepts(model, "coverage"):
         mean, interval = model.predict(X, coverage=coverage)
         return mean, interval[..., 0], interval[..., 1]
@@ -45,7 +41,7 @@ def predict_bounds(estimator, X, coverage: float, caller: str) -> tuple[np.ndarr
 
 def predict_quantiles(estimator, X, levels: np.ndarray, caller: str) -> np.ndarray:
     """Predict quantiles `(row, [output,] level)`."""
-    model, X = unwrap(estimator, X)
+    model, X = find_innermost(estimator, X)
     if _accepts(model, "quantiles"):
         return model.predict(X, quantiles=levels)[1]
     mean, std = predict_moments(model, X, caller)
@@ -54,7 +50,7 @@ def predict_quantiles(estimator, X, levels: np.ndarray, caller: str) -> np.ndarr
 
 def predict_parts(estimator, X, caller: str) -> Any:
     """Predict the parts of the uncertainty, a Bunch."""
-    model, X = unwrap(estimator, X)
+    model, X = find_innermost(estimator, X)
     if not hasattr(model, "predict_uncertainty"):
         raise TypeError(
             f"{caller} needs an estimator with predict_uncertainty, which separates epistemic and "

@@ -17,10 +17,10 @@ from sk_deltauq.plotting._matplotlib import (
     merge_line_style,
 )
 from sk_deltauq.plotting._predictions import (
+    find_innermost,
     predict_bounds,
     predict_parts,
     select_target,
-    unwrap,
 )
 from sk_deltauq.plotting._tables import Table, make_grid, repeat_cells
 
@@ -357,7 +357,7 @@ class PredictiveIntervalDisplay:
 def _predict_curves(estimator, rows, coverage, caller):
     """Predict mean, bounds and, where the estimator separates it, the epistemic part."""
     found = list(predict_bounds(estimator, rows, coverage, caller))
-    if hasattr(unwrap(estimator, rows[:1])[0], "predict_uncertainty"):
+    if hasattr(find_innermost(estimator, rows[:1])[0], "predict_uncertainty"):
         found.append(predict_parts(estimator, rows, caller)["epistemic"])
     return found
 
