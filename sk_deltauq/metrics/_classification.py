@@ -50,8 +50,9 @@ def brier_score(y_true, y_proba, *, labels=None, sample_weight=None):
     """Squared error of class probabilities, summed over classes; smaller is better.
 
     The score lies between 0 and 2, and equals `sklearn.metrics.brier_score_loss` with
-    ``scale_by_half=False``, which scikit-learn has since version 1.7. Unlike that function, it takes
-    columns in any order and a single class. For two classes, scikit-learn halves it by default.
+    ``scale_by_half=False``, which scikit-learn has since version 1.7. Unlike that function, it
+    takes columns in any order and a single class. For two classes, that function halves the score
+    by default.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ def client():
     if os.environ.get("WORKS_WITH") != "required":
         pytest.skip("it starts processes; make works-with runs it")
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     )
     with cluster, distributed.Client(cluster) as client:
         yield client
