@@ -18,7 +18,7 @@ from sk_deltauq._training.rows import TrainingRows, assign_rows
 from sk_deltauq._training.settings import TrainingSettings
 from sk_deltauq._validation import FitData
 
-# Not narrower: prediction pads its chunks to a number of floats, and narrow nets have more rows.
+# Not narrower: the chunks of a prediction have a number of floats, and narrow nets have more rows.
 TINY = {
     "hidden_layer_sizes": (32,),
     "max_iter": 3,
@@ -91,6 +91,17 @@ def assert_same_answers(one, other):
     assert one.keys() == other.keys()
     for method, value in one.items():
         np.testing.assert_array_equal(value, other[method], err_msg=method)
+
+
+def assert_close_answers(one, other):
+    """Equal to 1e-6 of the values: float32 sums other rows in another order."""
+    assert one.keys() == other.keys()
+    for method, value in one.items():
+        if value.dtype.kind == "f":
+            near = {"rtol": 1e-6, "atol": 1e-6 * np.abs(value).max()}
+            np.testing.assert_allclose(value, other[method], **near, err_msg=method)
+        else:
+            np.testing.assert_array_equal(value, other[method], err_msg=method)
 
 
 def assert_finite(found):
