@@ -53,6 +53,8 @@ class InputNoiseRegressor(NetworkRegressor):
     early_stopping: bool | str = "auto"
     validation_fraction: float = 0.1
     warm_start: bool = False
+    categorical_features: Any = "from_dtype"
+    missing_values: str = "indicator"
     net_params: dict | None = None
     device: str = "cpu"
     random_state: Any = None
