@@ -34,6 +34,7 @@ class Levels:
     off: np.ndarray  # (level,), scaled value without the level, float32
     on: np.ndarray  # (level,), scaled value with the level, float32
     groups: np.ndarray  # (level,), number of the group, -1 for a level outside of groups
+    shares: np.ndarray  # (level,), number of levels in this column: rare levels share one
 
     @property
     def n_groups(self) -> int:
@@ -41,16 +42,20 @@ class Levels:
         return int(self.groups.max()) + 1
 
     def count_rows(self, x: torch.Tensor) -> np.ndarray:
-        """Return the number of scaled rows `(row, feature)` that have each level, `(level,)`."""
+        """Return how many scaled rows `(row, feature)` have each level, `(level,)`.
+
+        Levels that share a column have the same number.
+        """
         on = torch.from_numpy(self.on).to(x.device)
         counts = [(x[:, c] == value).sum() for c, value in zip(self.columns, on, strict=True)]
-        return torch.stack(counts).cpu().numpy()
+        return torch.stack(counts).cpu().numpy() / self.shares
 
 
-def find_levels(x: np.ndarray) -> Levels | None:
+def find_levels(x: np.ndarray, shares: np.ndarray | None = None) -> Levels | None:
     """Find the levels of scaled training rows `(row, feature)`; None without levels.
 
-    Of a column outside of groups the rarer value is the level.
+    Of a column outside of groups the rarer value is the level. `shares` is the number of levels
+    in each column, `(feature,)`, one by default.
     """
     columns = find_binary_columns(x) if len(x) >= _FEWEST_ROWS else ()
     if not len(columns):
@@ -62,7 +67,8 @@ def find_levels(x: np.ndarray) -> Levels | None:
     groups = _find_groups(is_high, places)
     is_inverted = (groups < 0) & [2 * rows.sum() > len(x) for rows in is_high]
     off, on = np.where(is_inverted, [high[columns], low[columns]], [low[columns], high[columns]])
-    return Levels(columns, off, on, groups)
+    shares = np.ones(x.shape[1]) if shares is None else shares
+    return Levels(columns, off, on, groups, shares[columns])
 
 
 def _find_groups(is_on: list[np.ndarray], places: np.ndarray) -> np.ndarray:

@@ -71,7 +71,8 @@ class NetworkRegressor(BaseRegressor):
         if plan.partial and plan.resume:  # keep what the last fit found
             defaults = {name: np.atleast_1d(getattr(self, name)) for name in SCALES}
             defaults["_rarity_"] = getattr(self, "_rarity_", None)
-        levels = None if plan.partial else find_levels(data.x.numpy())
+        shares = None if self.encoder_ is None else self.encoder_.count_levels()
+        levels = None if plan.partial else find_levels(data.x.numpy(), shares)
         find_scales = partial(
             calibrate,
             enabled=params["calibrate"],

@@ -95,8 +95,7 @@ class HoldOut:
     def keep_members(self, members: slice) -> None:
         """Drop the rows of all other members."""
         self._x, self._y, self.weights, self._row_numbers, self._trained = (
-            t[members]
-            for t in (self._x, self._y, self.weights, self._row_numbers, self._trained)
+            t[members] for t in (self._x, self._y, self.weights, self._row_numbers, self._trained)
         )
 
     @torch.inference_mode()

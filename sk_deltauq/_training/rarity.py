@@ -22,6 +22,9 @@ from sk_deltauq._training.net import StackedNet
 # The spread between levels is measured with this many levels, training rows and components.
 _N_LEVELS, _N_PROBES, _N_COMPONENTS = 16, 32, 8
 
+# Squares of float32 rounding errors in units of the scaled targets.
+_TINY = 1e-13
+
 # Weight of the measured spread, in held-out rows whose errors come from rare levels alone.
 _PRIOR_ROWS = 10
 
@@ -34,7 +37,9 @@ def measure_level_spread(net: StackedNet, levels: Levels, counts, x: torch.Tenso
     squared effect of such levels.
     """
     probes = x[np.linspace(0, len(x) - 1, min(len(x), _N_PROBES)).astype(int)]
-    spread = np.zeros((len(levels.groups), net.criterion_.n_targets))
+    head = net.criterion_
+    assert isinstance(head, GaussianHead)
+    spread = np.zeros((len(levels.groups), head.n_targets))
     for number in range(-1, levels.n_groups):
         group = np.flatnonzero(levels.groups == number)
         chosen = _choose_levels(group, counts)
@@ -43,9 +48,9 @@ def measure_level_spread(net: StackedNet, levels: Levels, counts, x: torch.Tenso
             found = _predict_variants(net, levels, probes, variants)
             spread[group] = found.var(axis=0, ddof=1).mean(axis=-1)
         elif len(group):
-            variants = [([level], on) for on in ([level], []) for level in chosen]
-            on, off = np.split(_predict_variants(net, levels, probes, variants), 2)
-            spread[group] = np.square(on - off).mean(axis=(0, -1))
+            variants = [([level], on) for level in chosen for on in ([level], [])]
+            found = _predict_variants(net, levels, probes, variants)
+            spread[group] = np.square(found[::2] - found[1::2]).mean(axis=(0, -1))
     return spread
 
 
@@ -80,45 +85,43 @@ def add_rare_levels(
 ) -> tuple[OutOfFold, RareLevels]:
     """Estimate the variance of rare levels, and add it to the variances of the held-out rows.
 
-    `x` are the scaled training rows, `(row, feature)`.
+    `x` are the scaled training rows, `(row, feature)`. A network that holds rows out knows its
+    levels from fewer rows than `x` has.
     """
     counts = levels.count_rows(x)
     spread = measure_level_spread(net, levels, counts, x)
-    is_rare_free = np.ones(found.weights.shape, dtype=bool)
-    noise = found.average(found.aleatoric)
+    noise = np.maximum(found.average(found.aleatoric), _TINY)
+    first = [np.flatnonzero(levels.groups == number)[0] for number in range(levels.n_groups)]
 
-    def make(counts, factor=1.0):
-        """Make the levels as networks know them that trained on so many rows of each."""
-        known = 1 + counts[:, np.newaxis] * spread / np.maximum(noise, 1e-12)
-        variances = np.where(counts[:, np.newaxis] <= MOST_ROWS, spread / known, 0.0)
-        first = [np.flatnonzero(levels.groups == g)[0] for g in range(levels.n_groups)]
-        return RareLevels(levels, factor * variances, factor * spread[first])
+    def make_rare_levels(counts):
+        known = 1 + counts[:, np.newaxis] * spread / noise  # (level, target)
+        is_rare = counts[:, np.newaxis] <= MOST_ROWS
+        return RareLevels(levels, np.where(is_rare, spread / known, 0.0), spread[first])
 
-    added = torch.cat([
-        make(levels.count_rows(trained))(rows) for trained, rows in hold_out.iterate_folds()
-    ]).T.cpu().numpy()  # (target, row)
-    factor = _estimate_factor(found, added)
-    added *= factor[:, np.newaxis]
+    folds = hold_out.iterate_folds()
+    added = [make_rare_levels(levels.count_rows(trained))(rows) for trained, rows in folds]
+    added = torch.cat(added).T.cpu().numpy()  # (target, row)
+    factor = estimate_factor(found, added)
+    added = factor[:, np.newaxis] * added
     found = replace(
-        found,
-        epistemic=found.epistemic + added,
-        network_spreads=found.network_spreads + added,
+        found, epistemic=found.epistemic + added, network_spreads=found.network_spreads + added
     )
-    return found, make(counts, factor)
+    return found, make_rare_levels(counts).scale(factor)
 
 
-def _estimate_factor(found: OutOfFold, added: np.ndarray) -> np.ndarray:
+def estimate_factor(found: OutOfFold, added: np.ndarray) -> np.ndarray:
     """Return the factor of the added variance, `(target,)`, by the method of moments.
 
-    The squared error of a row should exceed the variance that the networks predict by the added
-    variance `(target, row)`. Each row counts by the inverse of its variance, squared.
+    The squared errors should exceed the variances that the networks predict by the added variance
+    `(target, row)`. The predicted variances are first scaled to the errors of the other rows. Each
+    row counts by the share of the added variance, squared. The prior is a factor of 1.
     """
-    common = replace(found, weights=found.weights * (added == 0).all(axis=0))
-    ratio = estimate_error_ratio(common) if common.weights.any() else np.ones(len(added))
-    base = np.maximum(ratio[:, np.newaxis] * (found.epistemic + found.aleatoric), 1e-12)
+    others = replace(found, weights=found.weights * (added == 0).all(axis=0))
+    ratio = estimate_error_ratio(others) if others.weights.any() else np.ones(len(added))
+    base = np.maximum(ratio[:, np.newaxis] * (found.epistemic + found.aleatoric), _TINY)
+    # As in `estimate_error_ratio`: averaging over networks reduces the error.
     errors = found.error**2 - (1 - 1 / found.n_networks) * found.spread
     share = added / (base + added)
-    rows = found.weights / found.weights.max()
-    expected = (rows * share**2).sum(axis=1)
+    rows = found.weights / found.weights.mean()
     excess = (rows * share * (errors - base) / (base + added)).sum(axis=1)
-    return np.maximum(excess + _PRIOR_ROWS, 0) / (expected + _PRIOR_ROWS)
+    return np.maximum(excess + _PRIOR_ROWS, 0) / ((rows * share**2).sum(axis=1) + _PRIOR_ROWS)
