@@ -57,8 +57,7 @@ def find_levels(x: np.ndarray, shares: np.ndarray | None = None) -> Levels | Non
     Of a column outside of groups the rarer value is the level. `shares` is the number of levels
     in each column, `(feature,)`, one by default.
     """
-    columns = find_binary_columns(x) if len(x) >= _FEWEST_ROWS else ()
-    if not len(columns):
+    if len(x) < _FEWEST_ROWS or not len(columns := find_binary_columns(x)):
         return None
     low, high = x.min(axis=0), x.max(axis=0)
     is_high = [x[:, column] == high[column] for column in columns]

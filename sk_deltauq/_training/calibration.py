@@ -207,7 +207,7 @@ def calibrate(
     head = net.criterion_
     assert isinstance(head, GaussianHead)
     has_noise = head.noise is not None
-    attributes = dict(defaults)
+    attributes: dict[str, Any] = dict(defaults)
     if enabled and hold_out is not None:
         found, rarity = predict_out_of_fold(net, hold_out, ddof), None
         if add_rare_levels is not None:
