@@ -12,6 +12,9 @@ import numpy as np
 # Messages name at most five columns or rows.
 _MOST_NAMES = 5
 
+# Columns of numbers show more than two values in this many rows already.
+_FIRST_ROWS = 1000
+
 
 def is_missing(value) -> bool:
     """Tell whether a value is None, NaN, NaT or NA."""
@@ -33,6 +36,14 @@ def name_columns(positions, names=None) -> str:
     shown = [repr(str(names[p])) if names is not None else str(p) for p in positions]
     shown = [*shown[:_MOST_NAMES], *(["..."] if len(shown) > _MOST_NAMES else [])]
     return f"column{'s' if len(positions) > 1 else ''} {', '.join(shown)}"
+
+
+def find_binary_columns(X: np.ndarray) -> np.ndarray:
+    """Return the positions of the columns with exactly two values, such as one-hot columns."""
+    low, high, first = X.min(axis=0), X.max(axis=0), X[:_FIRST_ROWS]
+    columns = np.flatnonzero((low < high) & ((first == low) | (first == high)).all(axis=0))
+    has_two = [bool(((X[:, c] == low[c]) | (X[:, c] == high[c])).all()) for c in columns]
+    return columns[np.array(has_two, dtype=bool)]
 
 
 def describe_bad_cells(X, names=None) -> str:

@@ -67,6 +67,8 @@ class Predictor:
     outlier_scale: np.ndarray = field(default_factory=lambda: np.ones(1))
     # Scaled rows to the factor of the total standard deviation, (row,), see `inflate_epistemic`.
     inflation: nn.Module | None = None
+    # Scaled rows to the variance to add to the epistemic part, (row, target): rare categories.
+    rarity: nn.Module | None = None
 
     @property
     def adds_std(self) -> bool:
@@ -142,6 +144,8 @@ class Calibration(Protocol):
     def has_tails(self) -> bool: ...
     @property
     def inflation(self) -> nn.Module | None: ...
+    @property
+    def rarity(self) -> nn.Module | None: ...
 
 
 def compute_moments(
@@ -172,6 +176,8 @@ def compute_moments(
         epistemic = inflate_epistemic(inflation(x), epistemic, aleatoric)
     if predictor.adds_std:
         epistemic = epistemic + _on(mean, predictor.added_std) ** 2
+    if predictor.rarity is not None and names != ("mean",):
+        epistemic = epistemic + predictor.rarity(x)
     variances = {"epistemic": epistemic, "aleatoric": aleatoric, "total": epistemic + aleatoric}
     return [
         mean * scale + offset if name == "mean" else variances[name].sqrt() * scale
@@ -209,7 +215,8 @@ def spread_components(predictor: Calibration, parts: Sequence[torch.Tensor], x: 
     centre, shifts = spread_means(predictor, means)
     stds, mean_stds = stds * noise_factor, [part * factor for part in mean_stds]
     noise = None
-    if mean_stds or predictor.inflation is not None or predictor.adds_std:
+    adds = predictor.adds_std or predictor.rarity is not None
+    if mean_stds or predictor.inflation is not None or adds:
         noise = stds.square().mean(dim=0).sqrt()
     if predictor.inflation is not None:
         shifts, stds = _smooth_mixture(predictor.inflation(x), shifts, stds, mean_stds)
@@ -217,6 +224,8 @@ def spread_components(predictor: Calibration, parts: Sequence[torch.Tensor], x: 
         stds = (stds.square() + mean_stds[0].square()).sqrt()
     if predictor.adds_std:
         stds = (stds.square() + _on(stds, predictor.added_std).square()).sqrt()
+    if predictor.rarity is not None:
+        stds = _take_root(stds.square() + predictor.rarity(x))
     means = centre + shifts
     if predictor.has_tails:
         means, stds = spread_tails(means, stds, _on(stds, predictor.outlier_scale))
@@ -271,8 +280,13 @@ def _smooth_mixture(factor, shifts, stds, mean_stds):
     variances = stds.square() + rest  # (component, row, target)
     if mean_stds:
         variances = variances + share * mean_stds[0].square()
+    return shifts * share.sqrt(), _take_root(variances)
+
+
+def _take_root(variances: torch.Tensor) -> torch.Tensor:
+    """Return standard deviations; the derivative of a point mass is 0, not infinite."""
     is_point = variances == 0
-    return shifts * share.sqrt(), torch.where(is_point, 1.0, variances).sqrt() * ~is_point
+    return torch.where(is_point, 1.0, variances).sqrt() * ~is_point
 
 
 def _on(tensor: torch.Tensor, values: np.ndarray | torch.Tensor) -> torch.Tensor:

@@ -66,3 +66,19 @@ def test_weights_are_scaled_to_a_maximum_of_one():
     assert check_weights(None, X).tolist() == [1] * 57
     with pytest.raises(ValueError, match=r"(?i)non-zero|positive"):
         check_weights([0, 0, 0], X[:3])
+
+
+def test_the_levels_of_few_rows_are_no_large_inputs():
+    n = 400
+    rare, common = np.arange(n) < 2, np.arange(n) < 40
+    X = np.column_stack(
+        [rare, 10 * rare, common, np.linspace(0, 1, n), rare + (np.arange(n) == 9)]
+    )
+    scaled = scale_to_tensor(X, fit_input_scaler(X, np.ones(n))).numpy()
+    assert np.ptp(scaled[:, :2], axis=0) == pytest.approx(4)
+    np.testing.assert_allclose(scaled[:, 2:4].std(axis=0), 1, rtol=1e-5)
+    X[5, 4] = 0.5  # three values: a number
+    scaled = scale_to_tensor(X, fit_input_scaler(X, np.ones(n))).numpy()
+    assert scaled[:, 4].std() == pytest.approx(1, rel=1e-5)
+    first = fit_input_scaler(X, np.ones(n), more_to_come=True)  # other values may come
+    assert first.scale_[0] == pytest.approx(rare.std())

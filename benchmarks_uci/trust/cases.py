@@ -90,6 +90,8 @@ def _list_targets():
         name = f"log-normal-{transform}"
         yield Case(name, draws.draw_log_normal, params=params, seeds=SEEDS[:5])
     yield Case("rare-categories", draws.draw_rare_categories, seeds=SEEDS[:5])
+    yield Case("rare-levels", draws.draw_rare_levels, params={"n_members": 5}, seeds=SEEDS[:5])
+    yield Case("unseen-levels", draws.draw_unseen_levels, seeds=SEEDS[:5])
     yield Case("outlier", draws.draw_outlier, seeds=SEEDS[:5])
     yield Case("counts", draws.draw_counts, seeds=SEEDS[:5])
     yield Case("plain", draws.draw_curve, seeds=SEEDS[:5])

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from benchmarks_uci.trust.problem import N_TEST, Z90, Problem
 
 Draw = Callable[[int], Problem]
+
+_N_CATEGORIES = 60  # of the situations with a long-tailed category
 
 
 def draw_line(seed: int, n: int, d: int) -> Problem:
@@ -185,20 +188,52 @@ def draw_rare_categories(seed: int) -> Problem:
     The k-th of 60 categories has probability proportional to 1/k and its own N(0, 1) effect. The
     test rows have all categories equally often. Rare: at most three of the 400 training rows.
     """
+    X, y, X_test, y_test, counts = _draw_categories(seed)
+    return Problem(_encode(X), y, _encode(X_test), y_test, focus=counts <= 3)
+
+
+def draw_rare_levels(seed: int) -> Problem:
+    """The rows of `draw_rare_categories` as a data frame."""
+    X, y, X_test, y_test, counts = _draw_categories(seed)
+    return Problem(_name_levels(X), y, _name_levels(X_test), y_test, focus=counts <= 3)
+
+
+def draw_unseen_levels(seed: int) -> Problem:
+    """The rows of `draw_rare_levels`; the focus is levels without training rows.
+
+    All other test rows have common levels, with more than ten training rows.
+    """
+    X, y, X_test, y_test, counts = _draw_categories(seed)
+    kept = (counts == 0) | (counts > 10)
+    frames = [_name_levels(rows) for rows in (X, X_test[kept])]
+    return Problem(frames[0], y, frames[1], y_test[kept], focus=counts[kept] == 0)
+
+
+def _draw_categories(seed: int) -> tuple[np.ndarray, ...]:
+    """Return rows `(category, number)`, targets, and how many training rows test rows share."""
     rng = np.random.default_rng(seed)
-    n_categories, n = 60, 400
-    effects = rng.normal(size=n_categories)
-    frequencies = 1 / np.arange(1, n_categories + 1)
+    n = 400
+    effects = rng.normal(size=_N_CATEGORIES)
+    frequencies = 1 / np.arange(1, _N_CATEGORIES + 1)
 
     def draw(kinds):
         number = rng.normal(size=len(kinds))
         y = effects[kinds] + number + 0.5 * rng.normal(size=len(kinds))
-        return np.column_stack([np.eye(n_categories)[kinds], number]), y
+        return np.column_stack([kinds, number]), y
 
-    kinds = rng.choice(n_categories, size=n, p=frequencies / frequencies.sum())
-    test_kinds = np.tile(np.arange(n_categories), 20)
-    counts = np.bincount(kinds, minlength=n_categories)
-    return Problem(*draw(kinds), *draw(test_kinds), focus=counts[test_kinds] <= 3)
+    kinds = rng.choice(_N_CATEGORIES, size=n, p=frequencies / frequencies.sum())
+    test_kinds = np.tile(np.arange(_N_CATEGORIES), 20)
+    counts = np.bincount(kinds, minlength=_N_CATEGORIES)
+    return *draw(kinds), *draw(test_kinds), counts[test_kinds]
+
+
+def _encode(rows: np.ndarray) -> np.ndarray:
+    """One-hot columns of the category, and the number."""
+    return np.column_stack([np.eye(_N_CATEGORIES)[rows[:, 0].astype(int)], rows[:, 1]])
+
+
+def _name_levels(rows: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame({"kind": [f"kind {k:.0f}" for k in rows[:, 0]], "number": rows[:, 1]})
 
 
 def draw_outlier(seed: int) -> Problem:

@@ -139,6 +139,17 @@ ROWS = (
     ),
     Row("category with at most 3 rows", "rare-categories", "focus_coverage", Goal(0.85, 0.97)),
     Row("category with at most 3 rows", "rare-categories", "epistemic_ratio", Goal(low=1.5)),
+    *(
+        Row(title, situation, figure, goal)
+        for title, situation in (
+            ("the same as a data frame, 5 members", "rare-levels"),
+            ("category without training rows, data frame", "unseen-levels"),
+        )
+        for figure, goal in (
+            ("focus_coverage", Goal(0.85, 0.97)),
+            ("epistemic_ratio", Goal(low=1.5)),
+        )
+    ),
     Row("one target of 1e5 among 400", "outlier", "width_ratio", Goal(high=3, or_warning=True)),
     Row("zero-inflated counts", "counts", "coverage", Goal(0.82, 0.99)),
 )

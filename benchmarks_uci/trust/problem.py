@@ -16,9 +16,9 @@ Z90 = 1.6448536269514722  # 95 % quantile of the standard normal distribution
 class Problem:
     """Rows of one situation and one seed."""
 
-    X: np.ndarray
+    X: Any  # an array or a data frame
     y: np.ndarray
-    X_test: np.ndarray
+    X_test: Any
     y_test: np.ndarray
     fit: Mapping[str, Any] = field(default_factory=dict)  # keywords of `fit`
     # Width of the 90 % interval of the true distribution, for each test row

@@ -13,11 +13,13 @@ from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS, TARGET_CONSTR
 from sk_deltauq._estimators.regressor import BaseRegressor
 from sk_deltauq._estimators.targets import encode_rows
 from sk_deltauq._networks.heads import GaussianHead
+from sk_deltauq._rarity import RareLevels, find_levels
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._training.calibration import SCALES, calibrate
 from sk_deltauq._training.conformal import score_held_out
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
+from sk_deltauq._training.rarity import add_rare_levels
 from sk_deltauq._validation import FitPlan
 
 # "auto" embeds the inputs from this many rows per feature on. Sinusoidal features are six more
@@ -32,6 +34,7 @@ class NetworkRegressor(BaseRegressor):
     noise_factor_: float | np.ndarray
     outlier_scale_: float | np.ndarray
     _trained_: TrainedNet
+    _rarity_: RareLevels | None  # None without levels, calibration or held-out rows
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NETWORK_CONSTRAINTS,
@@ -63,15 +66,20 @@ class NetworkRegressor(BaseRegressor):
             embedding = "alternating" if has_rows and params.get("module") is None else None
         previous, name = self._trained_ if plan.resume else None, type(self).__name__
         fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
-        defaults = {name: np.ones(self.n_outputs_) for name in SCALES}
+        defaults: dict[str, Any] = {name: np.ones(self.n_outputs_) for name in SCALES}
+        defaults["_rarity_"] = None
         if plan.partial and plan.resume:  # keep what the last fit found
             defaults = {name: np.atleast_1d(getattr(self, name)) for name in SCALES}
+            defaults["_rarity_"] = getattr(self, "_rarity_", None)
+        shares = None if self.encoder_ is None else self.encoder_.count_levels()
+        levels = None if plan.partial else find_levels(data.x.numpy(), shares)
         find_scales = partial(
             calibrate,
             enabled=params["calibrate"],
             ddof=method.ddof,
             defaults=defaults,
             y_scale=self.y_scaler_.scale_,
+            add_rare_levels=levels and partial(add_rare_levels, levels=levels, x=data.x),
         )
 
         def calibrate_and_score(net, hold_out):
@@ -82,7 +90,10 @@ class NetworkRegressor(BaseRegressor):
         return partial(run_fit, fit, calibrate_and_score)
 
     def _predictor(self):
-        return self._make_predictor(self._trained_, {n: getattr(self, n) for n in SCALES})
+        scales = {name: getattr(self, name) for name in SCALES}
+        # Not in models that an earlier version stored.
+        rarity = getattr(self, "_rarity_", None)
+        return self._make_predictor(self._trained_, {**scales, "_rarity_": rarity})
 
     def _make_predictor(self, trained: TrainedNet, scales):
         return trained.predictor(
@@ -90,4 +101,5 @@ class NetworkRegressor(BaseRegressor):
             y_scaler=self.y_scaler_,
             **{name.rstrip("_"): np.atleast_1d(scales[name]) for name in SCALES},
             added_std=self._constant_std_ / self.y_scaler_.scale_,
+            rarity=scales["_rarity_"],
         )

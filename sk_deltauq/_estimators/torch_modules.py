@@ -99,6 +99,7 @@ class RegressorModule(nn.Module):
         self.components = ScaledComponents(predictor)
         self.y_scaler = Scale(predictor.y_scaler)
         self.inflation = copy.deepcopy(predictor.inflation)
+        self.rarity = copy.deepcopy(predictor.rarity)
         for name in ("std_factor", "noise_factor", "added_std", "outlier_scale"):
             self.register_buffer(name, torch.tensor(getattr(predictor, name), device="cpu"))
         self.ddof = predictor.ddof

@@ -41,6 +41,7 @@ _MODULES = {
     "Scaler": "sk_deltauq._validation",
     "ReferenceRows": "sk_deltauq._novelty",
     "DistanceInflation": "sk_deltauq._novelty",
+    "RareLevels": "sk_deltauq._rarity",
     "ConformityScores": "sk_deltauq._conformal",
     "FoldScores": "sk_deltauq._conformal",
     "FrequencyMixing": "sk_deltauq._estimators.logits",

@@ -150,6 +150,19 @@ class TableEncoder:
                 parts.append(encoder.get_feature_names_out(names))
         return np.concatenate(parts)
 
+    def count_levels(self) -> np.ndarray:
+        """Return the number of levels in each input, `(input,)`: one, except for shared inputs."""
+        parts = []
+        if self.imputer_ is not None:
+            parts.append(np.ones(len(self.imputer_.get_feature_names_out())))
+        if self.one_hot_ is not None:
+            rare_levels = self.one_hot_.infrequent_categories_
+            for levels, rare in zip(self.one_hot_.categories_, rare_levels, strict=True):
+                n_rare = 0 if rare is None else len(rare)
+                # The shared input is the last one of a category.
+                parts.append(np.append(np.ones(len(levels) - n_rare), [n_rare] * (n_rare > 0)))
+        return np.concatenate(parts)
+
     def _warn_about_columns(self, table: Table) -> None:
         """Warn about columns from which little or nothing can be learnt."""
         numbers, names = np.asarray(self.columns.numbers), self.columns.names

@@ -6,7 +6,7 @@ function of them: the factor of the standard deviation, and the tails of the dis
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,24 +196,32 @@ def calibrate(
     ddof: int,
     defaults: Mapping[str, np.ndarray],
     y_scale: np.ndarray,
+    add_rare_levels: Callable | None = None,
 ) -> dict[str, Any]:
-    """Return the `SCALES` and, for constant noise, `noise_std_`, by name.
+    """Return the `SCALES` and `_rarity_`, and for constant noise `noise_std_`, by name.
 
-    `defaults` holds the `SCALES`, `(target,)`, for a fit without hold-out or calibration.
-    `y_scale`, `(target,)`, is the unit of the scaled targets.
+    `defaults` holds the same attributes, `(target,)`, for a fit without hold-out or calibration.
+    `y_scale`, `(target,)`, is the unit of the scaled targets. `add_rare_levels(net, hold_out,
+    found)` adds the variance of rare levels to the variances of held-out rows.
     """
     head = net.criterion_
     assert isinstance(head, GaussianHead)
     has_noise = head.noise is not None
-    attributes = dict(defaults)
+    attributes: dict[str, Any] = dict(defaults)
     if enabled and hold_out is not None:
-        found = predict_out_of_fold(net, hold_out, ddof)
+        found, rarity = predict_out_of_fold(net, hold_out, ddof), None
+        if add_rare_levels is not None:
+            found, rarity = add_rare_levels(net, hold_out, found)
         std_factor, noise_factor = find_std_factors(found, has_noise=has_noise)
         attributes |= {"std_factor_": std_factor, "noise_factor_": noise_factor}
+        attributes["_rarity_"] = None if rarity is None else rarity.scale(std_factor**2)
         if has_noise:
             attributes["outlier_scale_"] = find_outlier_scale(found, noise_factor)
     if head.noise == "homoscedastic":
         noise_std = head.noise_std().detach().cpu().double().numpy()
         factor = attributes["std_factor_"] * attributes["noise_factor_"]
         attributes["noise_std_"] = noise_std * factor * y_scale
-    return {k: float(v[0]) if len(v) == 1 else v for k, v in attributes.items()}
+    return {
+        k: float(v[0]) if isinstance(v, np.ndarray) and len(v) == 1 else v
+        for k, v in attributes.items()
+    }

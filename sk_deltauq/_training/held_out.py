@@ -34,6 +34,7 @@ class HoldOut:
         self.weights = rows.held_out_weights.double()  # (member, sample)
         self.n_units = rows.n_units
         self._row_numbers = rows.held_out  # (member, sample)
+        self._all_x, self._trained = rows.x, rows.train
 
     def score(self, net: StackedNet) -> np.ndarray:
         """Return the weighted mean score of each member on its own held-out rows."""
@@ -71,6 +72,12 @@ class HoldOut:
             groups.setdefault(numbers.tobytes(), []).append(member)
         return list(groups.values())
 
+    def iterate_folds(self):
+        """Yield the scaled rows `(row, feature)` each member trains on, and those it holds out."""
+        for numbers, x in zip(self._trained, self._x, strict=True):
+            # Some rows may be there twice, as padding.
+            yield self._all_x[numbers.unique()], x.T
+
     @torch.inference_mode()
     def iterate_components(self, net: StackedNet):
         """Yield the components of each member on its own held-out rows, in chunks of samples.
@@ -87,8 +94,8 @@ class HoldOut:
 
     def keep_members(self, members: slice) -> None:
         """Drop the rows of all other members."""
-        self._x, self._y, self.weights, self._row_numbers = (
-            t[members] for t in (self._x, self._y, self.weights, self._row_numbers)
+        self._x, self._y, self.weights, self._row_numbers, self._trained = (
+            t[members] for t in (self._x, self._y, self.weights, self._row_numbers, self._trained)
         )
 
     @torch.inference_mode()

@@ -71,6 +71,12 @@ def test_the_rarest_of_many_levels_share_an_input():
     assert encoder.get_feature_names_out()[-1] == "id_infrequent_sklearn"
     unseen = encoder.transform(pd.DataFrame({"id": ["new"]}))
     assert np.flatnonzero(unseen[0]).tolist() == [255]
+    assert encoder.count_levels().tolist() == [1] * 255 + [5]
+
+
+def test_inputs_hold_one_level_each():
+    encoder = fit_encoder()
+    assert encoder.count_levels().tolist() == [1] * len(encoder.get_feature_names_out())
 
 
 @pytest.mark.parametrize(

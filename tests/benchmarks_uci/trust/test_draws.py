@@ -101,6 +101,23 @@ def test_rare_categories_have_at_most_three_rows():
     assert 0.1 < problem.focus.mean() < 0.6
 
 
+def test_levels_of_a_data_frame_are_the_one_hot_rows():
+    encoded, named = draws.draw_rare_categories(SEED), draws.draw_rare_levels(SEED)
+    kinds = encoded.X_test[:, :60].argmax(axis=1)
+    assert named.X_test["kind"].tolist() == [f"kind {kind}" for kind in kinds]
+    assert np.array_equal(named.X["number"], encoded.X[:, 60])
+    assert np.array_equal(named.focus, encoded.focus)
+    assert np.array_equal(named.y_test, encoded.y_test)
+
+
+def test_unseen_levels_have_no_training_row():
+    problem = draws.draw_unseen_levels(SEED)
+    counts = problem.X_test["kind"].map(problem.X["kind"].value_counts()).fillna(0)
+    assert np.array_equal(problem.focus, counts == 0)
+    assert counts[counts > 0].min() > 10
+    assert 0.1 < problem.focus.mean() < 0.6
+
+
 def test_odd_targets():
     outlier, counts = draws.draw_outlier(SEED), draws.draw_counts(SEED)
     assert (outlier.y > 1e4).sum() == 1

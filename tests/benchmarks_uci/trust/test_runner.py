@@ -18,14 +18,14 @@ def find(situation):
     return next(case for case in CASES if case.situation == situation)
 
 
-@pytest.mark.parametrize("situation", ["weighted", "coin-flips", "rare-categories", "autocast"])
+@pytest.mark.parametrize("situation", ["weighted", "coin-flips", "unseen-levels", "autocast"])
 def test_a_case_is_scored(situation):
     row = runner.run(find(situation), 1, quick=True)
     assert set(row) <= {*COLUMNS}
     assert row["available"] == 1
     scores = "log_loss" if situation == "coin-flips" else "coverage"
     assert math.isfinite(row[scores])
-    assert ("epistemic_ratio" in row) == (situation == "rare-categories")
+    assert ("epistemic_ratio" in row) == (situation == "unseen-levels")
 
 
 def test_the_comparison_is_scored_in_the_same_way():
