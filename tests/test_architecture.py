@@ -21,7 +21,7 @@ LAYERS = [
     {"_sklearn", "_host", "_warnings", "_storage", "exceptions"},
     {"_duplicates", "_columns", "_outliers", "_wrappers"},
     {"_tables"},
-    {"distributions", "_networks", "_validation", "_novelty"},
+    {"distributions", "_networks", "_validation", "_novelty", "_rarity"},
     {"metrics", "_predictor"},
     {"_conformal"},
     {"_training"},

@@ -213,8 +213,9 @@ def calibrate(
         if add_rare_levels is not None:
             found, rarity = add_rare_levels(net, hold_out, found)
         std_factor, noise_factor = find_std_factors(found, has_noise=has_noise)
+        if rarity is not None:  # a part of the epistemic variance, so the factor is its factor too
+            attributes["_rarity_"] = rarity.scale(std_factor**2)
         attributes |= {"std_factor_": std_factor, "noise_factor_": noise_factor}
-        attributes["_rarity_"] = None if rarity is None else rarity.scale(std_factor**2)
         if has_noise:
             attributes["outlier_scale_"] = find_outlier_scale(found, noise_factor)
     if head.noise == "homoscedastic":

@@ -11,6 +11,7 @@ from sk_deltauq._training.held_out import (
     TrainingLossMonitor,
     make_monitor,
 )
+from sk_deltauq._training.rows import TrainingRows
 from tests._helpers import make_settings, make_training_rows
 
 
@@ -387,3 +388,23 @@ def test_the_monitor_takes_patience_and_tol_from_the_settings(hold_out):
             break
     assert n_epochs == 5
     assert isinstance(monitor, HeldOutMonitor if hold_out else TrainingLossMonitor)
+
+
+def test_each_member_names_its_rows():
+    """Padding appears once; dropped members are gone."""
+    rows = TrainingRows(
+        x=torch.arange(12.0).view(6, 2),
+        y=torch.zeros(6, 1),
+        weights=torch.ones(6),
+        train=torch.tensor([[4, 0, 1], [5, 3, 3]]),
+        held_out=torch.tensor([[2, 3], [0, 1]]),
+        held_out_weights=torch.ones(2, 2),
+        n_units=4,
+        generators=[],
+    )
+    hold_out = HoldOut(rows)
+    found = [(trained[:, 0].tolist(), x[:, 0].tolist()) for trained, x in hold_out.iterate_folds()]
+    assert found == [([0, 2, 8], [4, 6]), ([6, 10], [0, 2])]
+    hold_out.keep_members(slice(1, None))
+    (fold,) = hold_out.iterate_folds()
+    assert fold[0].tolist() == [[6, 7], [10, 11]]
