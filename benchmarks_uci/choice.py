@@ -71,7 +71,7 @@ def draw(function: Callable, noise: Callable, n_train: int, seed: int) -> tuple[
 def draw_gap(n_train: int, seed: int) -> tuple[Rows, Rows]:
     """Draw training rows outside the middle third of the first feature, and test rows inside."""
     rng = np.random.default_rng(seed)
-    X = rng.uniform(size=(20 * n_train, 10))
+    X = rng.uniform(size=(2 * n_train + 4500, 10))
     middle = np.abs(X[:, 0] - 0.5) < 1 / 6
     y = predict_smooth(X) + rng.standard_normal(len(X))
     train = np.flatnonzero(~middle)[:n_train]
