@@ -9,6 +9,7 @@ import click
 
 # Imported when they are used: `report` needs no torch, and nothing else needs pandas.
 COMMANDS = {
+    "choice": "benchmarks_uci.choice:main",
     "conformal": "benchmarks_uci.conformal:main",
     "fetch": "benchmarks_uci.commands.fetch:fetch",
     "report": "benchmarks_uci.commands.report:report",

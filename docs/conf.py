@@ -20,7 +20,7 @@ version = release = sk_deltauq.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "numpydoc",
     "myst_parser",
     "matplotlib.sphinxext.plot_directive",
@@ -60,11 +60,24 @@ sphinx_gallery_conf = {
     "reference_url": {"sk_deltauq": None},  # links from the code to our own pages only
 }
 
+html_math_renderer = "mathml"
+
 html_theme = "pydata_sphinx_theme"
 html_title = "sk_deltauq"
-html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
 html_show_sourcelink = False
-html_sidebars = {"**": []}  # all pages are on one level, so a section has no pages to list
+html_theme_options = {
+    "header_links_before_dropdown": 7,  # all sections, none under "More"
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
+}
+toc_object_entries_show_parents = (
+    "hide"  # the page of a class lists its methods by their short names
+)
+# A section of one page has no pages to list.
+html_sidebars = {name: [] for name in ("index", "install", "genindex", "search")}
 
 
 def skip_members_of_scikit_learn(app, what, name, member, skip, options):

@@ -6,9 +6,10 @@ No import here needs more than the documentation does.
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
-from benchmarks_uci import conformal
+from benchmarks_uci import choice, conformal
 from benchmarks_uci.analysis.tables import escape, write_pipes
 from benchmarks_uci.datasets import EMBEDDED, SETS
 from benchmarks_uci.regression.methods import ABLATIONS, LARGE, METHODS, PRESETS
@@ -115,6 +116,9 @@ TABLES = {
     "ablations": list_ablations,
     **{f"preset {name}": lambda name=name: list_settings(name) for name in PRESETS},
     "conformal": conformal.write_table,
+    **{
+        f"choice {column}": partial(choice.write_table, column) for column in ("score", "coverage")
+    },
     "trust situations": lambda: trust.write_situations(trust.read_committed()),
     "trust small": lambda: trust.write_small(trust.read_committed()),
     "trust sizes": lambda: trust.write_sizes(trust.read_committed()),

@@ -34,6 +34,15 @@ def expected_calibration_error(y_true, y_proba, *, n_bins=15, labels=None, sampl
     ----------
     Guo, Pleiss, Sun and Weinberger (2017). On calibration of modern neural networks.
     International Conference on Machine Learning, 1321-1330, eq. (3).
+
+    Examples
+    --------
+    Four predictions are 80 % sure, and three of them are right:
+
+    >>> from sk_deltauq.metrics import expected_calibration_error
+    >>> y_proba = [[0.8, 0.2], [0.8, 0.2], [0.2, 0.8], [0.2, 0.8]]
+    >>> round(expected_calibration_error([0, 0, 1, 0], y_proba), 2)
+    0.05
     """
     if n_bins < 1:
         raise ValueError(f"n_bins must be at least 1, got {n_bins!r}.")
@@ -70,6 +79,12 @@ def brier_score(y_true, y_proba, *, labels=None, sample_weight=None):
     -------
     float
         Mean over rows.
+
+    Examples
+    --------
+    >>> from sk_deltauq.metrics import brier_score
+    >>> round(brier_score(["ash", "oak"], [[0.9, 0.1], [0.4, 0.6]]), 2)
+    0.17
     """
     index, y_proba = check_probabilities(y_true, y_proba, labels)
     one_hot = np.eye(y_proba.shape[1])[index]
@@ -91,6 +106,14 @@ def ood_auroc(in_scores, out_scores):
     float
         Probability that an out-of-distribution row has a larger uncertainty than an
         in-distribution row. 0.5 is the score of a random guess.
+
+    Examples
+    --------
+    Five of the six pairs are in the right order:
+
+    >>> from sk_deltauq.metrics import ood_auroc
+    >>> round(ood_auroc(in_scores=[0.1, 0.2, 0.6], out_scores=[0.5, 0.9]), 2)
+    0.83
     """
     scores = [check_real("in_scores", in_scores), check_real("out_scores", out_scores)]
     is_out = np.repeat([0, 1], [len(part) for part in scores])
