@@ -15,11 +15,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import click
 import numpy as np
 from scipy.stats import norm
-from sklearn.base import BaseEstimator
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -87,8 +87,8 @@ def get_problems(sources) -> dict[str, Callable[[int], tuple[Rows, Rows]]]:
         "varying noise": (predict_smooth, lambda X: 0.3 + 6 * X[:, 5] ** 2),
     }
     problems: dict[str, Callable] = {
-        f"{kind}, {n} rows": lambda seed, arguments=arguments, n=n: draw(*arguments, n, seed)
-        for kind, arguments in kinds.items()
+        f"{kind}, {n} rows": partial(draw, function, noise, n)
+        for kind, (function, noise) in kinds.items()
         for n in SIZES
     }
     problems["smooth, 250 rows, test in a gap"] = lambda seed: draw_gap(250, seed)
@@ -107,11 +107,12 @@ def split_set(dataset: Dataset, seed: int) -> tuple[Rows, Rows]:
 
 def split_at_random(X, y, seed: int) -> tuple[Rows, Rows]:
     """Return 80 % training rows and 20 % test rows."""
-    train, test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=seed)
+    parts: Any = train_test_split(X, y, test_size=0.2, random_state=seed)
+    train, test, y_train, y_test = parts
     return (train, y_train), (test, y_test)
 
 
-def predict_ours(model: BaseEstimator) -> Callable:
+def predict_ours(model: Any) -> Callable:
     """Return a function that fits a model of this package and predicts intervals."""
 
     def predict(train: Rows, X_test: np.ndarray, seed: int) -> np.ndarray:
@@ -127,7 +128,7 @@ def make_normal(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
     return np.stack([mean - half, mean + half], axis=1)
 
 
-def predict_normal(model: BaseEstimator) -> Callable:
+def predict_normal(model: Any) -> Callable:
     """Return a function that fits a model with mean and std, and predicts normal intervals."""
 
     def predict(train: Rows, X_test: np.ndarray, seed: int) -> np.ndarray:

@@ -57,6 +57,6 @@ def test_normal_intervals_hold_90_percent():
 )
 def test_conformal_methods_return_intervals(predict):
     pytest.importorskip("mapie")
-    train, (X, y) = choice.draw(choice.predict_steps, lambda X: 1.0, 80, seed=0)
+    train, (X, _) = choice.draw(choice.predict_steps, lambda X: 1.0, 80, seed=0)
     lower, upper = predict(train, X[:20], 0).T
     assert (lower <= upper).all()
