@@ -26,6 +26,10 @@ MODULES = {
     "dask": "distributed",
     "dask-ml": "dask_ml.wrappers",
     "shap": "shap",
+    "captum": "captum.attr",
+    "skops": "skops.io",
+    "mlflow": "mlflow",
+    "onnx runtime": "onnxruntime",
 }
 
 
@@ -51,8 +55,15 @@ def prepared():
 
 
 @pytest.mark.parametrize(("title", "code"), [pytest.param(*b, id=b[0]) for b in read_blocks()[1:]])
-def test_block(prepared, title, code):
+# The packages warn about their own internals, as in their own tests here.
+@pytest.mark.filterwarnings(
+    "ignore:.*Any type hint is inferred:UserWarning",
+    "ignore::DeprecationWarning",
+    "ignore::FutureWarning",
+)
+def test_block(prepared, title, code, tmp_path, monkeypatch):
     pytest.importorskip(MODULES[title])
     if title == "dask" and os.environ.get("WORKS_WITH") != "required":
         pytest.skip("it starts processes; make works-with runs it")
+    monkeypatch.chdir(tmp_path)  # some blocks write files
     exec(code, dict(prepared))

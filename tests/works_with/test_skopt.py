@@ -28,6 +28,16 @@ def test_surrogate_finds_the_minimum():
     assert type(result.models[-1]) is type(make_regressor())
 
 
+def test_gradients_are_refused():
+    """The page names this limit, and the way out."""
+    optimizer = skopt.Optimizer(
+        [(-2.0, 2.0)], base_estimator=make_regressor(), n_initial_points=2, random_state=0
+    )
+    optimizer.tell([0.0], 1.0)
+    with pytest.raises(TypeError, match="return_mean_grad"):
+        optimizer.tell([1.0], 0.0)
+
+
 def test_expected_improvement_uses_our_std(regression, model):
     best = 100.0
     found = acquisition.gaussian_ei(regression.X_test, model, y_opt=best, xi=0)
