@@ -145,14 +145,31 @@ class TransformerMap(MonotoneMap):
 
 
 def _call(function, values):
-    """Apply a function of one column to an array of any shape."""
+    """Apply a function of one column to an array of any shape; NaN outside of its domain."""
     values = np.asarray(values, dtype=np.float64)
-    if not values.size:
-        return values.copy()
+    result = np.full(values.shape, np.nan)
+    finite = np.isfinite(values)  # many transformers refuse other values
     with warnings.catch_warnings():  # a value outside the domain is NaN or infinite
         warnings.simplefilter("ignore")
-        column = function(values.reshape(-1, 1))
-    return np.asarray(column, dtype=np.float64).reshape(values.shape)
+        result[finite] = _call_column(function, values[finite].reshape(-1, 1)).ravel()
+    return result
+
+
+def _call_column(function, column):
+    """Apply a function to a column; NaN for rows that it refuses.
+
+    In a pipeline, a value outside the domain of one step is infinite, which the next step refuses
+    for the whole column. So a refused column is halved until its good rows are found.
+    """
+    if not len(column):
+        return column
+    try:
+        return np.asarray(function(column), dtype=np.float64).reshape(-1, 1)
+    except ValueError:
+        if len(column) == 1:
+            return np.full((1, 1), np.nan)
+    halves = np.array_split(column, 2)
+    return np.concatenate([_call_column(function, half) for half in halves])
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
     PowerTransformer,
     QuantileTransformer,
+    RobustScaler,
     StandardScaler,
 )
 
@@ -116,6 +118,19 @@ def test_scorers_and_grid_search():
     assert search.best_params_["target_transform"] is not None
     nested = regressor(target_transform=PowerTransformer())
     assert nested.set_params(target_transform__method="box-cox").fit(X, y).predict(X).min() > 0
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), RobustScaler()], ids=["standard", "robust"])
+@pytest.mark.parametrize(
+    "step", [LOG, FunctionTransformer(np.log1p, np.expm1)], ids=["log", "log1p"]
+)
+def test_a_linear_step_of_a_pipeline_changes_nothing(step, scaler):
+    """Outside of its domain the first step gives infinity, which a scaler refuses."""
+    model = regressor(target_transform=make_pipeline(step, scaler)).fit(X, y)
+    alone = regressor(target_transform=step).fit(X, y)
+    for method in ("predict", "predict_interval"):
+        found, expected = getattr(model, method)(X), getattr(alone, method)(X)
+        np.testing.assert_allclose(found, expected, rtol=1e-3, err_msg=method)
 
 
 def test_a_transformer_of_the_user_is_copied():
