@@ -42,10 +42,8 @@ COMMITTED = Path(__file__).parent / "results" / "choice" / "intervals.csv"
 SEEDS = range(130, 133)
 COVERAGE = 0.9
 SIZES = (50, 250, 1000)
-MAX_ROWS = {
-    "Gaussian process": 500,
-    "Gaussian process, one scale": 500,
-}  # larger fits take minutes
+# The fit of a Gaussian process takes minutes with more rows.
+MAX_ROWS = {"Gaussian process": 1000, "Gaussian process, one scale": 1000}
 Rows = tuple[np.ndarray, np.ndarray]
 
 
