@@ -160,7 +160,7 @@ def test_text_and_missing_values_in_an_array_are_named_in_one_message(make, y):
 
 def test_columns_of_one_name_are_refused(make, y):
     X = pd.DataFrame(table(), columns=["a", "b", "a"])
-    message = r"several columns of one name, columns 'a', 'a' at positions \[0, 2\]. Rename"
+    message = r"duplicate column names, columns 'a', 'a' at positions \[0, 2\]. Rename"
     with pytest.raises(ValueError, match=message):
         make().fit(X, y)
     model = make().fit(X.set_axis(["a", "b", "c"], axis=1), y)

@@ -92,7 +92,7 @@ def _check_container(X):
     if len(set(names)) < len(names):
         repeated = [p for p, name in enumerate(names) if names.count(name) > 1]
         raise ValueError(
-            f"X has several columns of one name, {name_columns(repeated, names)} at positions "
+            f"X has duplicate column names, {name_columns(repeated, names)} at positions "
             f"{repeated}. Rename them: names must tell columns apart."
         )
     return X
