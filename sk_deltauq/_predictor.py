@@ -208,7 +208,6 @@ def spread_components(predictor: Calibration, parts: Sequence[torch.Tensor], x: 
     All are float64 in units of the scaled target: means and standard deviations `(component, row,
     target)`, and the standard deviation of the noise `(row, target)`, or None if the noise is all
     that the components' standard deviations hold.
-
     """
     means, stds, *mean_stds = (part.double() for part in parts)
     factor, noise_factor = (_on(means, f) for f in _find_factors(predictor))

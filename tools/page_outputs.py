@@ -23,7 +23,7 @@ def run_example(example: doctest.Example, names: dict) -> str:
     with contextlib.redirect_stdout(printed):
         try:
             exec(compile(example.source, "<page>", "single"), names)
-        except Exception as error:
+        except Exception as error:  # a page may show any error
             if example.exc_msg is None:
                 raise
             print(traceback.format_exception_only(error)[-1], end="")

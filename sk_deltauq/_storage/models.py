@@ -75,7 +75,7 @@ def load_model(path: Any, model_class: type, given: Mapping[str, Any]) -> Any:
         )
     try:
         model = Decoder(content["objects"], arrays, given).decode(content["model"])
-    except Exception as error:
+    except Exception as error:  # a foreign or changed file may break any step of any class
         kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
         raise ValueError(
             f"{path} does not hold what this version of sk_deltauq expects: {kind}{error}"

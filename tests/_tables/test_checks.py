@@ -1,4 +1,4 @@
-"""Tables through the estimators: what works, and what is refused with which words."""
+"""Tables through the estimators: accepted tables, and the messages of errors."""
 
 import datetime
 import pickle
@@ -197,7 +197,7 @@ def test_a_failed_fit_keeps_the_encoder(make, X, y):
     assert model.encoder_ is encoder
 
 
-# What is refused
+# Errors
 
 
 @pytest.mark.parametrize("convert", [pd.DataFrame, to_polars, to_arrow])

@@ -29,9 +29,10 @@ def test_intervals_of_five_members_cover_what_they_claim(noise):
 
 @pytest.mark.parametrize(("n", "tolerance"), [(300, 0.15), (1000, 0.05)])
 def test_the_factors_match_the_errors_of_the_mean_of_all_members(n, tolerance):
-    """On new rows, the squared errors are as large as predicted, and those of one member larger.
+    """On new rows, the squared errors of the mean equal the predicted variances.
 
-    With few rows the held-out ones look better than new ones: they chose the epoch.
+    The squared errors of one member are larger. With few rows, held-out rows look better than new
+    rows, because they chose the epoch.
     """
     of_all, of_one = [], []
     for seed in range(8):

@@ -45,6 +45,7 @@ def classification():
 
 
 def _note_skip(report):
+    # pytest reports an expected failure (xfail) as skipped too, but its test has run.
     if report.skipped and "works_with" in report.nodeid and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         _skipped.append(f"{report.nodeid}: {reason}")
