@@ -30,6 +30,7 @@ def make(cls, **params):
 def data(cls):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
+    X[:, 3] = rng.random(300) < 0.02  # a rare level
     y = X[:, 0] + 0.2 * rng.normal(size=300)
     return X, y > 0 if is_classifier(cls()) else y
 

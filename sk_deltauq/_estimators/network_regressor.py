@@ -79,7 +79,9 @@ class NetworkRegressor(BaseRegressor):
             ddof=method.ddof,
             defaults=defaults,
             y_scale=self.y_scaler_.scale_,
-            add_rare_levels=levels and partial(add_rare_levels, levels=levels, x=data.x),
+            # The rows on the device of the net, without validation rows of the user.
+            add_rare_levels=levels
+            and partial(add_rare_levels, levels=levels, x=fit.rows.x[: len(data.x)]),
         )
 
         def calibrate_and_score(net, hold_out):
