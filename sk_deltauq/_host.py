@@ -80,6 +80,9 @@ def plain_torch(*, gradients: bool = False):
     Deterministic algorithms, anomaly detection, and the precision of matrix products stay as the
     caller set them: they are requests, and do not change the results on a CPU.
     """
+    if not gradients and _is_plain():  # the usual case, in a tenth of the time of a layer
+        yield
+        return
     with contextlib.ExitStack() as stack:
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
@@ -93,6 +96,17 @@ def plain_torch(*, gradients: bool = False):
             stack.enter_context(torch.inference_mode(False))
             stack.enter_context(torch.enable_grad())
         yield
+
+
+def _is_plain() -> bool:
+    """Tell whether `plain_torch` without gradients would change nothing."""
+    new = torch.empty(0)
+    return (
+        new.dtype == torch.float32
+        and new.device.type == "cpu"
+        and _dtype_users == 0
+        and not (torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"))
+    )
 
 
 @contextlib.contextmanager

@@ -87,6 +87,8 @@ class DistanceInflation(nn.Module):
     rows: torch.Tensor
     reach: torch.Tensor
     strength: torch.Tensor
+    squares: torch.Tensor
+    slope: torch.Tensor
 
     def __init__(self, references: ReferenceRows, strength: float):
         super().__init__()
@@ -130,6 +132,16 @@ class DistanceInflation(nn.Module):
             self.register_buffer(
                 name, torch.as_tensor(value, dtype=dtype).to(self.strength.device)
             )
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Compute what is the same for all rows to predict; it is not stored."""
+        derived = {
+            "squares": self.rows.square().sum(dim=1),  # (reference,)
+            "slope": self.strength / (self.reach + _LEAST_UNIT),
+        }
+        for name, value in derived.items():
+            self.register_buffer(name, value, persistent=False)
 
     def __getstate__(self) -> dict[str, np.ndarray]:
         """Return what `forward` needs, in plain arrays; only training needs the rest."""
@@ -140,12 +152,16 @@ class DistanceInflation(nn.Module):
         for name in _BUFFERS:
             # Copied into torch's own memory, which is aligned.
             self.register_buffer(name, torch.tensor(state[name], device="cpu"))
+        self._prepare()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Scaled rows `(row, feature)` to `(row,)`."""
-        weights, rows, reach, strength = (getattr(self, name).to(x.device) for name in _BUFFERS)
-        distance = _measure_nearest(x * weights, rows)
-        return 1 + strength * (distance - reach).clamp(min=0) / (reach + _LEAST_UNIT)
+        buffers = self.weights, self.rows, self.squares, self.reach, self.slope
+        if self.weights.device != x.device:
+            buffers = (buffer.to(x.device) for buffer in buffers)
+        weights, rows, squares, reach, slope = buffers
+        distance = _measure_nearest(x * weights, rows, squares)
+        return 1 + slope * (distance - reach).clamp(min=0)
 
 
 def _weighted_quantile(values, weights, level):
@@ -172,11 +188,12 @@ def _sum_squared_gradients(components, x):
     return torch.zeros_like(x[0]) if gradient is None else gradient.square().sum(dim=0)
 
 
-def _measure_nearest(x, rows):
+def _measure_nearest(x, rows, squares):
     """Return the distance of each row of a tensor from the nearest of `rows`.
 
-    Computed as |x|^2 - 2 x r + |r|^2, which takes half the time of `torch.cdist`.
+    Computed as |x|^2 - 2 x r + |r|^2, which takes half the time of `torch.cdist`. `squares` are
+    the |r|^2, `(reference,)`.
     """
-    squares = torch.addmm(rows.square().sum(dim=1), x, rows.T, alpha=-2).amin(dim=1)
+    nearest = torch.addmm(squares, x, rows.T, alpha=-2).amin(dim=1)
     # Rounding may leave less than 0, and the root has no gradient at 0.
-    return (squares + x.square().sum(dim=1)).clamp(min=1e-12).sqrt()
+    return (nearest + x.square().sum(dim=1)).clamp(min=1e-12).sqrt()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -35,6 +36,16 @@ class NetworkComponents(nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Rows `(row, feature)` to parts, each `(component, row, output)`."""
         return self.head.components(self.network.components(x.T))
+
+
+class Factors(NamedTuple):
+    """What turns moments of the components into predictions, on their device, float64."""
+
+    epistemic: torch.Tensor  # factor of the variance of the means, (1,) or (output,)
+    aleatoric: torch.Tensor  # factor of the variance of the noise, (1,) or (output,)
+    added: torch.Tensor | None  # variance to add to the epistemic part, (1,) or (output,)
+    scale: torch.Tensor  # of the targets, (output,)
+    offset: torch.Tensor  # of the targets, (output,)
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,13 @@ class Predictor:
         """Whether some components have a wider noise."""
         return bool((self.outlier_scale != 1).any())
 
+    @cached_property
+    def factors(self) -> Factors:
+        """Tensors for `compute_moments`, made once: for one row, each costs as much as a layer."""
+        assert self.y_scaler is not None
+        with torch.inference_mode(False):  # so that they may be part of a graph later
+            return make_factors(self, torch.empty(0, device=self.device))
+
     def map_rows(self, X: np.ndarray, function: Callable) -> tuple[np.ndarray, ...]:
         """Scale rows and apply `function` in chunks, which bounds memory.
 
@@ -90,7 +108,7 @@ class Predictor:
         `function` maps scaled rows `(row, feature)` to tensors with the rows first. The results
         are float64 arrays with the rows first.
         """
-        n_rows = self.count_chunk_rows()
+        n_rows = self._n_chunk_rows
 
         def map_chunk(rows):
             x = scale_to_tensor(X[rows], self.x_scaler).to(self.device)
@@ -99,8 +117,10 @@ class Predictor:
 
         starts = range(0, len(X), n_rows)  # `gen_batches` checks its parameters for 0.1 ms
         chunks = [slice(start, min(start + n_rows, len(X))) for start in starts]
-        n_threads = torch.get_num_threads() if self._is_on_cpu else 1
+        n_threads = torch.get_num_threads() if self._is_on_cpu and len(chunks) > 1 else 1
         with plain_torch(), one_thread():
+            if len(chunks) == 1:
+                return tuple(part.astype(np.float64) for part in map_chunk(chunks[0]))
             first = map_chunk(chunks[0])
             results = tuple(np.empty((len(X), *part.shape[1:])) for part in first)
             parts_of_chunks = chain([first], map_in_threads(map_chunk, chunks[1:], n_threads))
@@ -109,9 +129,13 @@ class Predictor:
                     result[rows] = part
         return results
 
-    @property
+    @cached_property
     def _is_on_cpu(self) -> bool:
         return torch.device(self.device).type == "cpu"
+
+    @cached_property
+    def _n_chunk_rows(self) -> int:
+        return self.count_chunk_rows()
 
     def count_chunk_rows(self) -> int:
         """Return the number of rows in a chunk: a power of two from 16 on."""
@@ -143,6 +167,8 @@ class Calibration(Protocol):
     @property
     def has_tails(self) -> bool: ...
     @property
+    def factors(self) -> Factors: ...
+    @property
     def inflation(self) -> nn.Module | None: ...
     @property
     def rarity(self) -> nn.Module | None: ...
@@ -158,31 +184,42 @@ def compute_moments(
     returns for the scaled rows `x`.
     """
     means, stds, *mean_stds = parts
+    factors = predictor.factors
     # Relative to the first component float32 is exact enough, and much faster than float64.
     shifts = means - means[0]
     centre = shifts.mean(dim=0)
+    mean = torch.addcmul(factors.offset, means[0].double() + centre, factors.scale)
+    if names == ("mean",):  # needs no distance from the training rows
+        return [mean]
+    # `torch.var_mean` takes 40 times as long for many rows.
     n_minus_ddof = max(len(means) - predictor.ddof, 1)
     epistemic = (shifts - centre).square().sum(dim=0) / n_minus_ddof
     if mean_stds:
         epistemic = epistemic + mean_stds[0].square().mean(dim=0)
-    mean, aleatoric = means[0].double() + centre, stds.square().mean(dim=0)
-
-    factor, noise_factor = (_on(mean, f**2) for f in _find_factors(predictor))
-    scale, offset = (_on(mean, v) for v in (predictor.y_scaler.scale_, predictor.y_scaler.mean_))
-    epistemic, aleatoric = epistemic.double() * factor, aleatoric.double() * noise_factor
-    # The mean alone needs no distance from the training rows.
-    inflation = None if names == ("mean",) else predictor.inflation
-    if inflation is not None:
-        epistemic = inflate_epistemic(inflation(x), epistemic, aleatoric)
-    if predictor.adds_std:
-        epistemic = epistemic + _on(mean, predictor.added_std) ** 2
-    if predictor.rarity is not None and names != ("mean",):
+    epistemic = epistemic.double() * factors.epistemic
+    aleatoric = stds.square().mean(dim=0).double() * factors.aleatoric
+    if predictor.inflation is not None:
+        epistemic = inflate_epistemic(predictor.inflation(x), epistemic, aleatoric)
+    if factors.added is not None:
+        epistemic = epistemic + factors.added
+    if predictor.rarity is not None:
         epistemic = epistemic + predictor.rarity(x)
-    variances = {"epistemic": epistemic, "aleatoric": aleatoric, "total": epistemic + aleatoric}
-    return [
-        mean * scale + offset if name == "mean" else variances[name].sqrt() * scale
-        for name in names
-    ]
+    variances = {"epistemic": epistemic, "aleatoric": aleatoric}
+    if "total" in names:
+        variances["total"] = epistemic + aleatoric
+    return [mean if name == "mean" else variances[name].sqrt() * factors.scale for name in names]
+
+
+def make_factors(predictor: Calibration, like: torch.Tensor) -> Factors:
+    """Make the factors of `compute_moments` on the device of a tensor."""
+    factor, noise_factor = (_on(like, f) ** 2 for f in _find_factors(predictor))
+    return Factors(
+        epistemic=factor,
+        aleatoric=noise_factor,
+        added=_on(like, predictor.added_std) ** 2 if predictor.adds_std else None,
+        scale=_on(like, predictor.y_scaler.scale_),
+        offset=_on(like, predictor.y_scaler.mean_),
+    )
 
 
 def _find_factors(predictor: Calibration):

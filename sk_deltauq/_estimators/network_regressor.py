@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS, TARGET_CONSTRAINT
+from sk_deltauq._estimators.prediction import PREDICTORS
 from sk_deltauq._estimators.regressor import BaseRegressor
 from sk_deltauq._estimators.targets import encode_rows
 from sk_deltauq._networks.heads import GaussianHead
@@ -92,10 +93,21 @@ class NetworkRegressor(BaseRegressor):
         return partial(run_fit, fit, calibrate_and_score)
 
     def _predictor(self):
-        scales = {name: getattr(self, name) for name in SCALES}
+        scales: dict[str, Any] = {name: getattr(self, name) for name in SCALES}
         # Not in models that an earlier version stored.
-        rarity = getattr(self, "_rarity_", None)
-        return self._make_predictor(self._trained_, {**scales, "_rarity_": rarity})
+        scales["_rarity_"] = getattr(self, "_rarity_", None)
+        trained = self._trained_
+        sources = (
+            *(trained, trained.net.module_, trained.net.criterion_, trained.net.device),
+            *(trained.kept.get("_inflation_"), scales["_rarity_"], self.x_scaler_),
+        )
+        numbers = (
+            *(scales[name] for name in SCALES),
+            *(self._constant_std_, self.y_scaler_.scale_, self.y_scaler_.mean_),
+        )
+        return PREDICTORS.find(
+            self, sources, numbers, lambda: self._make_predictor(trained, scales)
+        )
 
     def _make_predictor(self, trained: TrainedNet, scales):
         return trained.predictor(
@@ -103,5 +115,12 @@ class NetworkRegressor(BaseRegressor):
             y_scaler=self.y_scaler_,
             **{name.rstrip("_"): np.atleast_1d(scales[name]) for name in SCALES},
             added_std=self._constant_std_ / self.y_scaler_.scale_,
-            rarity=scales["_rarity_"],
+            rarity=_drop_zero(scales["_rarity_"]),
         )
+
+
+def _drop_zero(rarity: RareLevels | None) -> RareLevels | None:
+    """Return None for levels that add no variance to any row: most tables have no rare level."""
+    if rarity is None or rarity.variances.any() or rarity.unseen.any():
+        return rarity
+    return None

@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
 import numpy as np
 import torch
 
 from sk_deltauq._conformal import ConformityScores, compute_fold_moments
 from sk_deltauq._predictor import Predictor, spread_components
 from sk_deltauq.distributions import NormalMixture
+
+
+class PredictorCache:
+    """The last predictor of each estimator, as long as what it was made from stays.
+
+    A predictor holds tensors that are computed once. For one row, to make it again takes as long
+    as the networks. The cache is apart from the estimators: `predict` must not change them, and
+    their copies and pickles need no predictor. It keeps no estimator alive.
+    """
+
+    def __init__(self):
+        self._found: WeakKeyDictionary[Any, tuple] = WeakKeyDictionary()
+
+    def find(
+        self, estimator, sources: tuple, numbers: tuple, make: Callable[[], Predictor]
+    ) -> Predictor:
+        """Return the predictor of an estimator, made anew if anything has changed.
+
+        `sources` are objects, compared by identity. `numbers` are floats and arrays, compared by
+        value, because they may change in place.
+        """
+        values = [np.asarray(number).tobytes() for number in numbers]
+        known = self._found.get(estimator)
+        if known is not None:
+            predictor, old_sources, old_values = known
+            if old_values == values and all(map(operator.is_, sources, old_sources)):
+                return predictor
+        predictor = make()
+        self._found[estimator] = predictor, sources, values
+        return predictor
+
+
+PREDICTORS = PredictorCache()
 
 
 def predict_mixture(predictor: Predictor, X: np.ndarray) -> NormalMixture:

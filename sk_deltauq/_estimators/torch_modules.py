@@ -16,7 +16,14 @@ from torch import nn
 
 from sk_deltauq._estimators.logits import LogitAdjustment, summarise_logits
 from sk_deltauq._host import plain_torch
-from sk_deltauq._predictor import Predictor, compute_moments, spread_components, spread_means
+from sk_deltauq._predictor import (
+    Factors,
+    Predictor,
+    compute_moments,
+    make_factors,
+    spread_components,
+    spread_means,
+)
 from sk_deltauq._validation import FAR, Scaler
 
 
@@ -105,6 +112,11 @@ class RegressorModule(nn.Module):
         self.ddof = predictor.ddof
         self.adds_std, self.has_tails = predictor.adds_std, predictor.has_tails
         _freeze(self, predictor)
+
+    @property
+    def factors(self) -> Factors:
+        """The factors of the moments, from the buffers: these may move and change their dtype."""
+        return make_factors(self, self.std_factor)
 
     def forward(self, X: torch.Tensor) -> RegressorOutput:
         """Predict rows `(..., feature)` in the units of the user."""

@@ -11,8 +11,17 @@ from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder
 
 from sk_deltauq import baselines
+from sk_deltauq._tables import checks
 from sk_deltauq.exceptions import UncertaintyWarning
-from tests._helpers import answers, assert_finite, assert_same_answers, classifier, regressor
+from tests._helpers import (
+    answers,
+    assert_finite,
+    assert_same_answers,
+    classifier,
+    regressor,
+    table,
+    target,
+)
 from tests._tables._frames import N, make_frame, make_target, to_arrow, to_polars
 
 
@@ -97,8 +106,8 @@ def test_missing_numbers_in_an_array(make, X, y):
 
 def test_numbers_need_no_encoder(make, y):
     X = make_frame()[["age"]].fillna(40).assign(n=np.arange(N))
-    for table in (X, X.to_numpy(), to_polars(X), to_arrow(X), X.astype(object)):
-        assert make().fit(table, y).encoder_ is None
+    for frame in (X, X.to_numpy(), to_polars(X), to_arrow(X), X.astype(object)):
+        assert make().fit(frame, y).encoder_ is None
 
 
 def test_a_model_without_encoder_fills_gaps_with_the_mean_and_warns(make, y):
@@ -288,3 +297,62 @@ def test_rare_levels_are_those_of_scikit_learn(X):
     encoder = regressor().fit(X, make_target()).encoder_
     assert isinstance(encoder.one_hot_, OneHotEncoder)
     assert encoder.one_hot_.handle_unknown == "infrequent_if_exist"
+
+
+def refuse_to_check(*args, **kwargs):
+    raise AssertionError("scikit-learn checked rows that need no check")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_plain_arrays_need_no_check_of_scikit_learn(make, monkeypatch, dtype):
+    rows = table(dtype)
+    model = make().fit(rows, target(make))
+    expected = model.predict(rows.tolist())
+    monkeypatch.setattr(checks, "validate_data", refuse_to_check)
+    np.testing.assert_array_equal(model.predict(rows), expected)
+    assert len(model.predict(rows[:1])) == 1
+
+
+CHANGED = {
+    "list": lambda rows: rows.tolist(),
+    "int": lambda rows: rows.astype(int),
+    "other byte order": lambda rows: rows.astype(">f8"),
+    "columns first": np.asfortranarray,
+    "strided": lambda rows: rows.repeat(2, axis=1)[:, ::2],
+    "subclass": lambda rows: rows.view(np.memmap),
+    "huge": lambda rows: np.full_like(rows, 1e308),  # finite, and the sum is not
+}
+
+
+@pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
+def test_other_arrays_are_checked(make, monkeypatch, change):
+    rows = table()
+    model = make().fit(rows, target(make))
+    found = model.predict(change(rows))
+    assert found.shape == (len(rows),)
+    monkeypatch.setattr(checks, "validate_data", refuse_to_check)
+    with pytest.raises(AssertionError, match="scikit-learn checked"):
+        model.predict(change(rows))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.full((2, 3), np.nan), "contains NaN"),
+        (np.array([[np.inf, -np.inf, 0.0]]), "contains infinity"),
+        (np.zeros((2, 4)), "expecting 3 features"),
+        (np.zeros(3), "Expected 2D array"),
+        (np.zeros((0, 3)), "0 sample"),
+        (np.zeros((2, 3), dtype=complex), "Complex data not supported"),
+    ],
+)
+def test_bad_arrays_meet_the_checks(make, rows, message):
+    model = make(missing_values="error").fit(table(), target(make))
+    with pytest.raises(ValueError, match=message):
+        model.predict(rows)
+
+
+def test_arrays_meet_the_check_of_names(make):
+    model = make().fit(pd.DataFrame(table(), columns=["a", "b", "c"]), target(make))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(table())
