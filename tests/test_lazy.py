@@ -1,0 +1,96 @@
+"""Public names are imported when they are first used."""
+
+import ast
+import importlib
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import sk_deltauq
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = [
+    "sk_deltauq",
+    *(f"sk_deltauq.{name}" for name in ("baselines", "distributions", "metrics", "plotting")),
+]
+HEAVY = {"numpy", "scipy", "sklearn", "skorch", "torch", "matplotlib", "pandas"}
+
+each_package = pytest.mark.parametrize("package", PACKAGES)
+
+
+def loaded_after(code):
+    """The heavy packages that a new interpreter has loaded after running the code."""
+    code = f"{textwrap.dedent(code)}\nimport sys\nprint(*sorted(sys.modules))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    return HEAVY & set(done.stdout.split())
+
+
+def test_the_import_alone_loads_no_heavy_package():
+    names = ", ".join(PACKAGES)
+    assert loaded_after(f"import {names}\ndir(sk_deltauq), sk_deltauq.__version__") == set()
+
+
+def test_metrics_and_distributions_need_no_torch():
+    loaded = loaded_after("""
+        import sk_deltauq
+        sk_deltauq.metrics.crps, sk_deltauq.NormalMixture, sk_deltauq.unwrap
+    """)
+    assert loaded >= {"numpy", "scipy"}
+    assert not loaded & {"torch", "skorch"}
+
+
+def test_the_first_use_of_a_name_loads_what_it_needs():
+    """Attributes, star imports, submodules and pickles, each in a new interpreter."""
+    for code in (
+        "import sk_deltauq\nsk_deltauq.DeltaUQRegressor()",
+        "from sk_deltauq import *\nassert DeltaUQRegressor and baselines.PBPRegressor and load",
+        "import sk_deltauq\nsk_deltauq.baselines.MCDropoutClassifier()",
+        "import pickle\npickle.loads(b'csk_deltauq._deltauq_regressor\\nDeltaUQRegressor\\n.')()",
+    ):
+        assert loaded_after(code) >= {"torch", "skorch", "sklearn"}, code
+
+
+@each_package
+def test_names_become_ordinary_attributes(package):
+    module = importlib.import_module(package)
+    for name in module.__all__:
+        assert getattr(module, name) is vars(module)[name]
+    assert set(module.__all__) <= set(dir(module))
+
+
+@each_package
+def test_an_unknown_name_is_an_attribute_error(package):
+    module = importlib.import_module(package)
+    message = f"module '{package}' has no attribute 'DeltaUQRegresor'"
+    with pytest.raises(AttributeError, match=message) as caught:
+        _ = module.DeltaUQRegresor
+    assert caught.value.name == "DeltaUQRegresor"
+    assert not hasattr(module, "__wrapped__")
+
+
+@each_package
+def test_type_checkers_see_the_same_names(package):
+    """The imports under `TYPE_CHECKING` are the names that `import_on_use` gets."""
+    module = importlib.import_module(package)
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    (branch,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        (node.module.removeprefix(package).lstrip("."), alias.name)
+        for node in ast.walk(ast.Module(branch.body, []))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    (call,) = (node for node in ast.walk(branch) if isinstance(node, ast.Call))
+    given = {(m, name) for m, names in ast.literal_eval(call.args[1]).items() for name in names}
+    assert given == seen
+    assert {name for _, name in given} <= set(module.__all__)
+
+
+def test_what_is_light_is_there_at_once():
+    assert set(sk_deltauq.__all__) >= {"UncertaintyWarning", "exceptions"}
+    assert sk_deltauq.UncertaintyWarning is sk_deltauq.exceptions.UncertaintyWarning
