@@ -16,7 +16,7 @@ from sk_deltauq.distributions import NormalMixture
 
 
 class PredictorCache:
-    """The last predictor of each estimator, as long as what it was made from stays.
+    """The last predictor of each estimator, as long as the fitted attributes stay.
 
     A predictor holds tensors that are computed once. For one row, to make it again takes as long
     as the networks. The cache is apart from the estimators: `predict` must not change them, and
