@@ -12,12 +12,13 @@ import torch
 
 import sk_deltauq
 from benchmarks_uci.datasets import Sources
-from benchmarks_uci.speed import device, memory, peers, prediction, profile, training
+from benchmarks_uci.speed import device, latency, memory, peers, prediction, profile, training
 from benchmarks_uci.speed.results import Result
 
 # Only the peers need the sources of data.
 MEASUREMENTS = {
     "prediction": lambda quick, sources: prediction.measure(quick),
+    "latency": lambda quick, sources: latency.measure(quick),
     "memory": lambda quick, sources: memory.measure(quick),
     "training": lambda quick, sources: training.measure(quick),
     "members": lambda quick, sources: training.measure_members(quick),

@@ -13,12 +13,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks_uci.speed import prediction, training
-from benchmarks_uci.speed.results import Result
+from benchmarks_uci.speed.results import Result, medians, slow_down
 from benchmarks_uci.threads import threads
 
 PEAK = "peak memory of predict with std"
 BEYOND = f"{PEAK} beyond the arrays"
-STATEMENTS = {"ours": "import sk_deltauq", "libraries": "import torch, sklearn, skorch"}
+STATEMENTS = {
+    "package": "import sk_deltauq",
+    "torch": "import torch",
+    "estimator": "from sk_deltauq import DeltaUQRegressor",
+    "libraries": "import torch, sklearn, skorch",
+}
 
 
 def measure(quick: bool) -> list[Result]:
@@ -73,20 +78,20 @@ def peak_in_new_process(name: str, **settings) -> int:
 
 
 def measure_import(quick: bool) -> list[Result]:
-    """Import time of the package minus the import time of its libraries."""
+    """Import time of the package against torch, and of an estimator against the libraries."""
     seconds = {name: [] for name in STATEMENTS}
     for _ in range(1 if quick else 3):
         for name, statement in STATEMENTS.items():
             seconds[name].append(import_seconds(statement))
+    more = [a - b for a, b in zip(seconds["estimator"], seconds["libraries"], strict=True)]
+    package, torch, estimator, libraries = STATEMENTS.values()
     return [
+        slow_down(package, torch, seconds, "package", "torch", goal=1.25),
         Result(
-            STATEMENTS["ours"],
-            STATEMENTS["libraries"],
-            median(a - b for a, b in zip(seconds["ours"], seconds["libraries"], strict=True)),
-            "s more",
+            *(estimator, libraries, median(more), "s more"),
             goal=0.2,
-            parts={name: median(values) for name, values in seconds.items()},
-        )
+            parts=medians(seconds, "estimator", "libraries"),
+        ),
     ]
 
 

@@ -17,6 +17,9 @@ from sk_deltauq import DeltaUQRegressor
 N_ANCHORS = 20
 OURS, NARROW, TILE, PLAIN, PASSES = "ours", "without widening", "tile", "plain", "passes"
 
+# Times as long as a plain pass, with embedding and distance-based inflation
+GOAL_DEFAULTS = 5
+
 # Rows and anchors per call in `run_passes_only`: their hidden values fit in the cache of a core.
 PASS_ROWS, PASS_ANCHORS = 1024, 5
 
@@ -50,7 +53,41 @@ QUICK_CASES = [Case(SMALL, 500, 8, 3, 1), Case(Shape(20, (32, 32)), 200, 1.5, No
 
 def measure(quick: bool) -> list[Result]:
     """For each case the equality of the numbers, then the times."""
-    return [result for case in (QUICK_CASES if quick else CASES) for result in _measure(case)]
+    cases = QUICK_CASES if quick else CASES
+    return [
+        *(result for case in cases for result in _measure(case)),
+        *_measure_defaults(cases[0]),
+    ]
+
+
+def _measure_defaults(case):
+    """With the number of anchors, the embedding and the inflation that users get."""
+    X, plain = random_features(case.n_rows, case.shape.n_features, seed=1), PLAIN
+    one, five = (
+        DeltaUQRegressor(case.shape.widths, n_members=n_members, random_state=0)
+        for n_members in (1, 5)
+    )
+    found = {"one network": one, "five members": five}
+    models = {name: fit_briefly(model, case.shape) for name, model in found.items()}
+    network = plain_network(case.shape)
+    functions = {
+        plain: functools.partial(predict_plain, models["one network"], network, X),
+        **{
+            name: functools.partial(model.predict, X, return_std=True)
+            for name, model in models.items()
+        },
+    }
+    seconds = measure_in_turns(functions, case.repeats)
+    return [
+        slow_down(
+            f"predict with std and all defaults, n = {case.n_rows:,}, {case.shape}, {name}, "
+            f"{model.n_components_} components",
+            "plain forward pass, no anchors",
+            *(seconds, name, plain),
+            goal=GOAL_DEFAULTS if name == "one network" else None,
+        )
+        for name, model in models.items()
+    ]
 
 
 def _measure(case):
@@ -91,9 +128,13 @@ def random_features(n_rows: int, n_features: int, seed: int) -> np.ndarray:
 
 def fitted_model(shape: Shape = SMALL, **settings) -> DeltaUQRegressor:
     """A briefly trained model without an embedding, because the paper's code has none."""
-    X = random_features(1000, shape.n_features, seed=0)
     settings = {"n_anchors": N_ANCHORS, "embedding": None, "random_state": 0, **settings}
-    model = DeltaUQRegressor(shape.widths, **settings)
+    return fit_briefly(DeltaUQRegressor(shape.widths, **settings), shape)
+
+
+def fit_briefly(model: DeltaUQRegressor, shape: Shape) -> DeltaUQRegressor:
+    """Train for one epoch on random rows, enough for an embedding."""
+    X = random_features(1000, shape.n_features, seed=0)
     return model.partial_fit(X, 100 * np.sin(X[:, 0]))
 
 

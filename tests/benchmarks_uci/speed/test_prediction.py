@@ -1,11 +1,13 @@
 import pytest
 import torch
 
+from benchmarks_uci.speed import prediction
 from benchmarks_uci.speed.internals import read_network
 from benchmarks_uci.speed.prediction import (
     N_ANCHORS,
     PASS_ROWS,
     compare_numbers,
+    fit_briefly,
     fitted_model,
     forward_tiled,
     plain_network,
@@ -13,6 +15,10 @@ from benchmarks_uci.speed.prediction import (
     random_features,
     run_passes_only,
 )
+from sk_deltauq import DeltaUQRegressor
+
+# What the measurement sets
+CHOSEN = "hidden_layer_sizes", "n_members", "random_state"
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +64,25 @@ def test_plain_network_predicts_mean_and_std(model):
     mean, std = predict_plain(model, plain_network(), random_features(5, 9, seed=1))
     assert mean.shape == std.shape == (5,)
     assert (std > 0).all()
+
+
+def test_defaults_are_those_of_the_estimator(monkeypatch):
+    models = []
+
+    def remember(model, shape):
+        models.append(model)
+        return fit_briefly(model, shape)
+
+    monkeypatch.setattr(prediction, "fit_briefly", remember)
+    one, five = prediction._measure_defaults(prediction.QUICK_CASES[0])
+    changed = [model.get_params() for model in models]
+    defaults = DeltaUQRegressor().get_params()
+    for params, n_members in zip(changed, (1, 5), strict=True):
+        assert params == {**defaults, **{key: params[key] for key in CHOSEN}}
+        assert params["n_members"] == n_members
+    for model in models:  # the embedding and the inflation are on
+        assert model.net_.module_.core.embedding.n_outputs > 9
+        assert model._predictor().inflation is not None
+    assert (one.goal, five.goal) == (5, None)
+    assert "one network" in one.what
+    assert f"{models[1].n_components_} components" in five.what
