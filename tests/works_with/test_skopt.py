@@ -53,7 +53,7 @@ def test_lbfgs_finds_the_minimum():
         n_initial_points=8,
         acq_func="EI",
         acq_optimizer="lbfgs",
-        n_restarts_optimizer=2,
+        acq_optimizer_kwargs={"n_restarts_optimizer": 2},
         random_state=0,
     )
     for _ in range(14):
