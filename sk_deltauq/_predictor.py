@@ -91,9 +91,13 @@ class Predictor:
         """Whether some components have a wider noise."""
         return bool((self.outlier_scale != 1).any())
 
-    @cached_property
+    @property
     def factors(self) -> Factors:
         """Tensors for `compute_moments`, made once: for one row, each costs as much as a layer."""
+        return self._factors
+
+    @cached_property
+    def _factors(self) -> Factors:
         assert self.y_scaler is not None
         with torch.inference_mode(False):  # so that they may be part of a graph later
             return make_factors(self, torch.empty(0, device=self.device))

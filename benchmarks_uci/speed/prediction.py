@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -68,7 +68,9 @@ def _measure_defaults(case):
         for n_members in (1, 5)
     )
     found = {"one network": one, "five members": five}
-    models = {name: fit_briefly(model, case.shape) for name, model in found.items()}
+    models: dict[str, Any] = {
+        name: fit_briefly(model, case.shape) for name, model in found.items()
+    }
     network = plain_network(case.shape)
     functions = {
         plain: functools.partial(predict_plain, models["one network"], network, X),
