@@ -63,9 +63,12 @@ class ConformityScores:
     """Scores of all held-out rows, fold by fold. The mean weight of a row is one."""
 
     folds: tuple[FoldScores, ...]
+    # Whether the rows had no part in the fit. Otherwise each fold was held out by some networks,
+    # and refined means, which train on all rows, must not predict with its scores.
+    new_rows: bool = False
 
     @classmethod
-    def collect(cls, folds: Sequence[tuple]) -> ConformityScores | None:
+    def collect(cls, folds: Sequence[tuple], *, new_rows: bool) -> ConformityScores | None:
         """Collect folds `(components, scores (row, output), weights (row,))`.
 
         Rows of weight zero are ignored. Returns None without rows.
@@ -75,7 +78,8 @@ class ConformityScores:
         if not kept:
             return None
         mean_weight = np.concatenate([weights for *_, weights in kept]).mean()
-        return cls(tuple(FoldScores.sort(c, scores, w / mean_weight) for c, scores, w in kept))
+        sorted_folds = (FoldScores.sort(c, scores, w / mean_weight) for c, scores, w in kept)
+        return cls(tuple(sorted_folds), new_rows)
 
     @property
     def n_rows(self) -> int:

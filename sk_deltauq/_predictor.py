@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from sk_deltauq._host import map_in_threads, one_thread, plain_torch
-from sk_deltauq._networks.heads import Head
+from sk_deltauq._networks.heads import GaussianHead, Head
 from sk_deltauq._networks.mlp import Network
 from sk_deltauq._validation import Scaler, scale_to_tensor
 
@@ -27,15 +27,22 @@ OUTLIER_PERIOD = 20
 
 
 class NetworkComponents(nn.Module):
-    """A trained network and its head: scaled rows to the parameters of all components."""
+    """A trained network and its head: scaled rows to the parameters of all components.
 
-    def __init__(self, network: Network, head: Head):
+    With `refined` networks, the means are theirs.
+    """
+
+    def __init__(self, network: Network, head: Head, refined: Network | None = None):
         super().__init__()
-        self.network, self.head = network, head
+        self.network, self.head, self.refined = network, head, refined
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Rows `(row, feature)` to parts, each `(component, row, output)`."""
-        return self.head.components(self.network.components(x.T))
+        raw, head = self.network.components(x.T), self.head
+        if self.refined is not None:
+            assert isinstance(head, GaussianHead)
+            raw = head.take_means(self.refined.components(x.T), raw)
+        return head.components(raw)
 
 
 class Factors(NamedTuple):

@@ -125,6 +125,7 @@ def make_settings(**changes):
         "early_stopping": False,
         "validation_fraction": 0.2,
         "ends_on_all_rows": False,
+        "refines_mean": False,
         "partial": False,
         "device": "cpu",
         "net_params": {},

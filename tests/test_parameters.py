@@ -47,7 +47,11 @@ OWN_MISTAKES = {
     "regressor": {
         "noise": ["gaussian", 1, True],
         "nll_beta": [-0.1, 1.1, "0.5", None],
+        "anchors": ["nearest", None, 1],
+        "n_neighbors": [0, -1, 2.5, None],
+        "anchor_pool": [0, 1, 2.5, "all"],
         "calibrate": ["auto", None, 2],
+        "refine_mean": ["auto", None, 2],
         "target_transform": ["sqrt", 3, True],
         "widening": [-0.1, None, "auto", float("nan")],
     },

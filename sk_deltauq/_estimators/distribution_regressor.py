@@ -132,7 +132,9 @@ class DistributionRegressor(BaseUQ):
         if method != "conformal":
             raise ValueError(f"method must be 'distribution' or 'conformal', got {method!r}.")
         X = self._check_rows(X)
-        bounds = predict_conformal_bounds(self._predictor(), self._conformity_, X, coverage)
+        scores = self._conformity_
+        predictor = self._predictor(refined=scores is None or scores.new_rows)
+        bounds = predict_conformal_bounds(predictor, scores, X, coverage)
         if self.target_transform_ is not None:  # monotone, so the coverage stays
             ends = (self.target_transform_.inverse_transform(bounds[..., i]) for i in range(2))
             bounds = np.stack(list(ends), axis=-1)

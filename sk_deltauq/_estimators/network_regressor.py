@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -43,6 +44,7 @@ class NetworkRegressor(BaseRegressor):
         "noise": [StrOptions({"heteroscedastic", "homoscedastic"}), None],
         "nll_beta": [Interval(Real, 0, 1, closed="both")],
         "calibrate": ["boolean"],
+        "refine_mean": ["boolean"],
     }
 
     @property
@@ -92,14 +94,16 @@ class NetworkRegressor(BaseRegressor):
 
         return partial(run_fit, fit, calibrate_and_score)
 
-    def _predictor(self):
+    def _predictor(self, *, refined: bool = True):
         scales: dict[str, Any] = {name: getattr(self, name) for name in SCALES}
         # Not in models that an earlier version stored.
         scales["_rarity_"] = getattr(self, "_rarity_", None)
-        trained = self._trained_
+        stored = self._trained_
+        trained = stored if refined else replace(stored, refined=None)
         sources = (
-            *(trained, trained.net.module_, trained.net.criterion_, trained.net.device),
-            *(trained.kept.get("_inflation_"), scales["_rarity_"], self.x_scaler_),
+            *(stored, stored.net.module_, stored.net.criterion_, stored.net.device),
+            *(stored.kept.get("_inflation_"), scales["_rarity_"], self.x_scaler_),
+            trained.refined,
         )
         numbers = (
             *(scales[name] for name in SCALES),

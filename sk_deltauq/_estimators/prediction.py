@@ -101,7 +101,7 @@ def score_all_rows(
     """Score rows `(row, feature)` with targets `(row, target)` by all components together."""
     means, stds = _map_fold_moments(predictor, X, [None], lambda *moments: moments)
     scores = np.abs(Y - means[:, 0]) / stds[:, 0]  # (row, target)
-    return ConformityScores.collect([(None, scores, weights)])
+    return ConformityScores.collect([(None, scores, weights)], new_rows=True)
 
 
 def _map_fold_moments(predictor: Predictor, X: np.ndarray, components, function):

@@ -104,6 +104,7 @@ class Anchored(Method):
     inflation: float | None = None
 
     ddof: ClassVar[int] = 1
+    fixed_parameters: ClassVar[tuple[str, ...]] = ("anchors",)
 
     def network(self, spec: NetworkSpec) -> AnchoredNetwork:
         if self.module is None:
@@ -124,14 +125,7 @@ class Anchored(Method):
         network.set_anchors(x[chosen].to(context.settings.device))
         kept: dict[str, Any] = {"anchors_": X[chosen], "_anchor_keys_": keys[chosen]}
         if self.inflation is not None:
-            # Also for an inflation of 0, which may change between calls of `partial_fit`.
-            earlier_rows = earlier["_references_"] if earlier else None
-            chosen = slice(None)
-            if data.groups is not None:  # the reach is then the distance between groups
-                _, chosen = np.unique(data.groups, return_index=True)
-            references = ReferenceRows.pick(data.x[chosen], new_keys[chosen], earlier_rows)
-            inflation = DistanceInflation(references, self.inflation) if self.inflation else None
-            kept |= {"_references_": references, "_inflation_": inflation}
+            kept |= pick_references(context, new_keys, self.inflation)
         return kept
 
     def batches(self, network: Network, rows: TrainingRows, batch_size: int) -> Batches:
@@ -140,13 +134,31 @@ class Anchored(Method):
         The paper shuffles the mini-batch for its anchors. Drawing from all rows of the member
         costs the same here, and the anchors are independent of the batch.
         """
-        extra = ExtraInputs(rows.x.shape[1], rows.draw_partners)
+        extra = ExtraInputs(rows.x.shape[1], lambda order: rows.draw_partners())
         return Batches(rows, batch_size, extra)
+
+    def finish(self, network: Network) -> None:
+        """Do nothing: the network is always ready."""
 
     def step(self, network, head, batch):
         inputs, target = batch
         outputs = network(*inputs)
         return head.backpropagate(outputs, target), outputs
+
+
+def pick_references(context: DrawContext, keys: np.ndarray, inflation: float) -> dict[str, Any]:
+    """Pick the reference rows by random keys; `inflation` is the strength of the inflation."""
+    data, earlier = context.data, context.earlier
+    # Also for an inflation of 0, which may change between calls of `partial_fit`.
+    earlier_rows = earlier["_references_"] if earlier else None
+    chosen = slice(None)
+    if data.groups is not None:  # the reach is then the distance between groups
+        _, chosen = np.unique(data.groups, return_index=True)
+    references = ReferenceRows.pick(data.x[chosen], keys[chosen], earlier_rows)
+    return {
+        "_references_": references,
+        "_inflation_": DistanceInflation(references, inflation) if inflation else None,
+    }
 
 
 def draw_anchor_keys(seed: int, data: FitData, call: int) -> np.ndarray:

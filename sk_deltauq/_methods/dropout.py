@@ -126,7 +126,10 @@ class Dropout(Method):
             masks = draw_masks(n_samples, n_units, rates, rows.generators)
             return masks.to(rows.x.device)
 
-        return Batches(rows, batch_size, ExtraInputs(n_units, lambda: draw_sample_masks))
+        return Batches(rows, batch_size, ExtraInputs(n_units, lambda order: draw_sample_masks))
+
+    def finish(self, network: Network) -> None:
+        """Do nothing: the network is always ready."""
 
     def step(self, network, head, batch):
         inputs, target = batch

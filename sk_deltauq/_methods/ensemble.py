@@ -51,6 +51,9 @@ class Ensemble(Method):
     def batches(self, network: Network, rows: TrainingRows, batch_size: int) -> Batches:
         return Batches(rows, batch_size)
 
+    def finish(self, network: Network) -> None:
+        """Do nothing: the network is always ready."""
+
     def step(self, network, head, batch):
         """Train on the samples and, with adversarial training, on adversarial examples."""
         (x,), target = batch

@@ -70,6 +70,9 @@ class Shifted(Method):
     def batches(self, network: Network, rows: TrainingRows, batch_size: int) -> Batches:
         return Batches(rows, batch_size)
 
+    def finish(self, network: Network) -> None:
+        """Do nothing: the network is always ready."""
+
     def step(self, network, head, batch):
         inputs, target = batch
         outputs = network(*inputs)

@@ -192,7 +192,10 @@ class Variational(Method):
             draws = [draw_normal_noise(size, n_units, rows.generators) for size in sizes]
             return torch.cat(draws, dim=2).to(rows.x.device)
 
-        return Batches(rows, batch_size, ExtraInputs(n_units, lambda: draw_sample_noise))
+        return Batches(rows, batch_size, ExtraInputs(n_units, lambda order: draw_sample_noise))
+
+    def finish(self, network: Network) -> None:
+        """Do nothing: the network is always ready."""
 
     def step(self, network, head, batch):
         """Take a step on minus the evidence lower bound of a training row.

@@ -104,6 +104,10 @@ class GaussianHead(Head):
             raw_noise = self.raw_noise.view(-1, self.n_targets, *extra_axes, 1).expand_as(raw)
         return mean, softplus(raw_noise) + VARIANCE_FLOOR
 
+    def take_means(self, refined: torch.Tensor, raw: torch.Tensor) -> torch.Tensor:
+        """Return raw outputs `(member, output, ..., sample)` with the means of `refined`."""
+        return torch.cat([refined[:, : self.n_targets], raw[:, self.n_targets :]], dim=1)
+
     def forward(self, raw: torch.Tensor, target) -> torch.Tensor:
         """Training loss of `(member, output, sample)` against `(y, weights)`."""
         y, weights = target  # (member, target, sample), (member, sample)
@@ -130,12 +134,20 @@ class GaussianHead(Head):
         mean over the components.
         """
         mean, variance = self.mean_and_variance(raw)  # (member, target, component, sample)
-        y = y.unsqueeze(2)
         if variance is None:
-            return -((y.squeeze(2) - mean.mean(dim=2)) ** 2).mean(dim=1)
+            return -self.squared_error(raw, y)
+        y = y.unsqueeze(2)
         log_density = -0.5 * (variance.log() + (y - mean) ** 2 / variance + math.log(2 * math.pi))
         n_components = mean.shape[2]
         return (log_density.logsumexp(dim=2) - math.log(n_components)).mean(dim=1)
+
+    def squared_error(self, raw: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return the squared error of the mean over a member's components, `(member, sample)`.
+
+        `raw` and `y` are as in `score`.
+        """
+        mean, _ = self.mean_and_variance(raw)
+        return ((y - mean.mean(dim=2)) ** 2).mean(dim=1)
 
     def adopt(self, head: Head) -> None:
         assert isinstance(head, GaussianHead)

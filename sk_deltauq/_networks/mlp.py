@@ -209,6 +209,7 @@ class NetworkSpec:
     embedding: str | None  # a key of `EMBEDDINGS`
     members: Sequence[int]  # the member of each network of the stack
     generators: list[torch.Generator]  # one per network; they draw the initial weights
+    n_targets: int = 1  # columns of the scaled targets
 
     def make_embedding(self) -> Embedding:
         """Make the embedding; its weights are drawn before the weights of the layers."""
@@ -221,6 +222,17 @@ class Core(nn.Module, ABC):
     embedding: Embedding
     n_members: int
     width: int  # units of the widest layer: the memory per sample and component
+    # What a method puts before the layers, and trains with them. The first axis of its parameters
+    # is the member.
+    selection: nn.Module | None
+
+    def __init__(self):
+        super().__init__()
+        self.selection = None
+
+    @abstractmethod
+    def map_inputs(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Map inputs of the layers, `(member, input, sample)`, to `(member, output, sample)`."""
 
     @abstractmethod
     def member_tensors(self, member: int) -> list[torch.Tensor]:
@@ -266,7 +278,8 @@ class MLP(Core):
     """M multilayer perceptrons as one module.
 
     `first_layer` and `later_layer` make a stacked layer of `(in_features, out_features,
-    generators)`. `widths` has the number of units of each layer, outputs included.
+    generators)`. `widths` has the number of units of each layer, outputs included. The first layer
+    has `n_extra` inputs beside the embedded features.
     """
 
     first: Any
@@ -276,6 +289,7 @@ class MLP(Core):
         spec: NetworkSpec,
         first_layer: Callable[..., nn.Module] = StackedLinear,
         later_layer: Callable[..., nn.Module] = StackedLinear,
+        n_extra: int = 0,
     ):
         super().__init__()
         self.activation = spec.activation
@@ -283,7 +297,8 @@ class MLP(Core):
         self.n_members = len(spec.generators)
         self.widths = [*spec.hidden_layer_sizes, spec.n_outputs]
         self.width = max(self.widths)
-        self.first = first_layer(self.embedding.n_outputs, self.widths[0], spec.generators)
+        n_inputs = self.embedding.n_outputs + n_extra
+        self.first = first_layer(n_inputs, self.widths[0], spec.generators)
         self.rest = nn.ModuleList(
             later_layer(n_in, n_out, spec.generators) for n_in, n_out in pairwise(self.widths)
         )
@@ -303,6 +318,9 @@ class MLP(Core):
         for layer in self.rest:
             h = layer(self.activate(h))
         return h
+
+    def map_inputs(self, inputs: torch.Tensor) -> torch.Tensor:
+        return self.finish(self.first(inputs))
 
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
         """Map inputs of the first layer, each `(member, feature, sample)`, to the outputs."""

@@ -14,11 +14,19 @@ from sk_deltauq._networks.mlp import CPU_FLOAT, Core, NetworkSpec
 class UserModules(Core):
     """M copies of a user's own module on embedded rows, `n_inputs` of them side by side.
 
+    `n_extra` inputs follow the rows.
+
     The factory is called once per member as `factory(in_features, out_features)`. The hidden layer
     sizes and the activation are not used.
     """
 
-    def __init__(self, spec: NetworkSpec, factory: Callable[..., nn.Module], n_inputs: int = 1):
+    def __init__(
+        self,
+        spec: NetworkSpec,
+        factory: Callable[..., nn.Module],
+        n_inputs: int = 1,
+        n_extra: int = 0,
+    ):
         super().__init__()
         if isinstance(factory, nn.Module):
             raise ValueError(
@@ -28,7 +36,7 @@ class UserModules(Core):
         self.embedding = spec.make_embedding()
         self.n_outputs = spec.n_outputs
         self.n_members = len(spec.generators)
-        self.in_features = n_inputs * self.embedding.n_outputs
+        self.in_features = n_inputs * self.embedding.n_outputs + n_extra
         self.members = nn.ModuleList()
         for generator in spec.generators:
             # A user's module draws its weights from torch's global state.
@@ -47,15 +55,15 @@ class UserModules(Core):
 
     def member_tensors(self, member: int) -> list[torch.Tensor]:
         """Views of all values that training changes in one member, buffers included."""
-        embedding = [p.detach()[member] for p in self.embedding.parameters()]
-        return [*embedding, *self.members[member].state_dict().values()]
+        before = [self.embedding, *filter(None, [self.selection])]
+        stacked = [p.detach()[member] for part in before for p in part.parameters()]
+        return [*stacked, *self.members[member].state_dict().values()]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """`(member, feature, sample)` to `(member, output, sample)`."""
         return self.map_inputs(self.embedding(x))
 
     def map_inputs(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Map inputs of the modules, `(member, input, sample)`, to `(member, output, sample)`."""
         inputs = inputs.transpose(1, 2)  # (member, sample, input), as a user's module has it
         outputs = [module(rows) for module, rows in zip(self.members, inputs, strict=True)]
         for out in outputs:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
@@ -22,20 +21,26 @@ from sk_deltauq._host import (
     torch_seeded,
 )
 from sk_deltauq._networks.heads import Head
-from sk_deltauq._networks.mlp import NetworkSpec
+from sk_deltauq._networks.mlp import Network, NetworkSpec
 from sk_deltauq._predictor import NetworkComponents, Predictor
 from sk_deltauq._training.budget import Budget
 from sk_deltauq._training.folds import plan_hold_out, warn_about_hold_out
 from sk_deltauq._training.held_out import HoldOut, make_monitor
 from sk_deltauq._training.method import DrawContext, Method
 from sk_deltauq._training.net import StackedNet, make_net
+from sk_deltauq._training.refinement import ERROR_LIMIT, refine_means, take_all_rows
 from sk_deltauq._training.rows import (
     TrainingRows,
     assign_rows,
     resolve_batch_size,
 )
-from sk_deltauq._training.settings import TrainingSettings
-from sk_deltauq._training.stored_net import describe_net, rebuild_net
+from sk_deltauq._training.settings import TrainingSettings, read_settings
+from sk_deltauq._training.stored_net import (
+    describe_net,
+    describe_network,
+    rebuild_net,
+    rebuild_network,
+)
 from sk_deltauq._validation import FitData, FitPlan
 from sk_deltauq._warnings import warn_caller
 
@@ -64,27 +69,32 @@ class TrainedNet:
     fixed: dict[str, Any]  # parameters that cannot change while training continues
     spec: NetworkSpec  # without the generators of the initial weights
     settings: TrainingSettings
+    refined: Network | None = None  # networks that trained on, for the predicted means
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "net"}
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
         return {
             **state,
             "spec": replace(self.spec, members=list(range(self.net.module_.core.n_members))),
             "settings": replace(self.settings, net_params={}),  # `fixed` has them
             "net": describe_net(self.net),
+            "refined": self.refined and describe_network(self.refined),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         net_params = dict(state["fixed"].get("net_params") or {})
         settings = replace(state["settings"], net_params=net_params)
-        net = rebuild_net(state["net"], state["method"], state["spec"], settings)
-        vars(self).update(state, settings=settings, net=net)
+        method, spec = state["method"], state["spec"]
+        net, refined = rebuild_net(state["net"], method, spec, settings), state.get("refined")
+        if refined is not None:
+            refined = rebuild_network(refined, method, spec).eval().to(net.device)
+        vars(self).update(state, settings=settings, net=net, refined=refined)
 
     def predictor(self, **scales) -> Predictor:
         """Return what prediction needs; `scales` are the scalers and the calibration."""
         network, head = self.net.module_, self.net.criterion_
         return Predictor(
-            module=NetworkComponents(network, head),
+            module=NetworkComponents(network, head, self.refined),
             n_components=network.n_components,
             width=network.core.width,
             # Not the parameter `device`: skorch moves a model from a GPU to the CPU if it is
@@ -124,7 +134,7 @@ def prepare_fit(
     is not changed.
     """
     fixed = _read_fixed(params, method, previous, plan)
-    settings = _read_settings(params, name, plan)
+    settings = read_settings(params, name, plan)
     seed = previous.seed if previous else draw_seed(params["random_state"])
     call, kept = (previous.n_calls, previous.kept) if previous else (0, None)
     hold_out = _plan_hold_out(settings, data, previous)
@@ -162,6 +172,7 @@ def prepare_fit(
             embedding=embedding,
             members=members,
             generators=torch_generators(seed, Stream.WEIGHTS, streams),
+            n_targets=data.y.shape[1],
         )
         net, network = None, method.network(spec)
         spec = replace(spec, generators=[])
@@ -214,7 +225,7 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
             progress=bar,
             budget=budget,
         )
-    monitor.restore(net)
+    refines = _restore_best_weights(net, hold_out, monitor, settings, budget)
     if len(method.variants) > 1:
         method = _keep_best_variant(net, method, monitor, hold_out)
         kept = method.draw(net.module_, fit.context)
@@ -222,17 +233,19 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     _weigh_inflation(net, fit, kept)
     with _host_of_training(fit):
         found = {**monitor.summarise(), **calibrate(net, hold_out)}
-    on_all_rows = settings.ends_on_all_rows and fit.context.data.validation is None
-    if on_all_rows and hold_out is not None and not budget.reason:
+    if settings.ends_on_all_rows and hold_out is not None and not budget.reason:
+        _end_on_all_rows(net, fit, method, kept, budget, found)
+    method.finish(net.module_)
+    refined = None
+    if refines:
+        rows = take_all_rows(fit.rows, len(fit.context.data.x), net.module_.core.n_members)
+        scores = found["validation_scores_"].reshape(-1, net.module_.core.n_members)
         with _host_of_training(fit):
-            _train_on_all_rows(net, fit, method, budget, n_epochs=len(net.history))
-        _weigh_inflation(net, fit, kept)
-        if "_conformity_" in found:  # no network is left that did not train on the held-out rows
-            found["_conformity_"] = None
+            refined = refine_means(net, rows, method, settings, budget, scores)
     _warn_if_unfinished(
         settings, budget, stopped, "held-out score" if hold_out else "training loss"
     )
-    trained = replace(start, method=method, kept=kept, n_calls=start.n_calls + 1)
+    trained = replace(start, method=method, kept=kept, n_calls=start.n_calls + 1, refined=refined)
     return {
         "seed_": start.seed,
         "n_networks_": net.module_.core.n_members,
@@ -243,6 +256,42 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
         **kept,
         "_trained_": trained,
     }
+
+
+def _restore_best_weights(net, hold_out: HoldOut | None, monitor, settings, budget) -> bool:
+    """Put the best weights back; return whether to refine the means.
+
+    The means overfit, and are not refined, if their errors on held-out rows rose too much between
+    the best epoch and the last one.
+    """
+    if hold_out is None or not settings.refines_mean or budget.reason:
+        monitor.restore(net)
+        return False
+    last_error = hold_out.measure_error(net)
+    monitor.restore(net)
+    return last_error <= ERROR_LIMIT * hold_out.measure_error(net)
+
+
+def _end_on_all_rows(
+    net: StackedNet, fit: NetworkFit, method: Method, kept, budget: Budget, found: dict[str, Any]
+) -> None:
+    """Train every network on all rows, the held-out rows too, for as many epochs again."""
+    settings, data = fit.settings, fit.context.data
+    if data.validation is None:
+        rows = take_all_rows(fit.rows, len(data.x), net.module_.core.n_members)
+        with _host_of_training(fit):
+            net.train(
+                rows,
+                batches=method.batches(net.module_, rows, net.batch_size),
+                step=method.step,
+                n_epochs=len(net.history),
+                decay=settings.learning_rate == "invscaling",
+                averaged_epochs=settings.averaging,
+                budget=budget,
+            )
+        _weigh_inflation(net, fit, kept)
+        if "_conformity_" in found:  # no network is left that did not train on the held-out rows
+            found["_conformity_"] = None
 
 
 def _weigh_inflation(net: StackedNet, fit: NetworkFit, kept: dict[str, Any]) -> None:
@@ -267,31 +316,6 @@ def _warn_if_unfinished(
             "stopped improving. Increase max_iter, or raise tol or lower n_iter_no_change.",
             ConvergenceWarning,
         )
-
-
-def _train_on_all_rows(
-    net: StackedNet, fit: NetworkFit, method: Method, budget: Budget, n_epochs: int
-) -> None:
-    """Train every network on all rows, the held-out rows too, for as many epochs again."""
-    settings, n_networks = fit.settings, net.module_.core.n_members
-    everyone = torch.arange(len(fit.context.data.x), device=fit.rows.train.device)
-    rows = replace(
-        fit.rows,
-        train=everyone.repeat(n_networks, 1),
-        held_out=fit.rows.held_out[:n_networks, :0],
-        held_out_weights=fit.rows.held_out_weights[:n_networks, :0],
-        # Of several variants of a network one is left.
-        generators=fit.rows.generators[:: len(fit.rows.train) // n_networks],
-    )
-    net.train(
-        rows,
-        batches=method.batches(net.module_, rows, net.batch_size),
-        step=method.step,
-        n_epochs=n_epochs,
-        decay=settings.learning_rate == "invscaling",
-        averaged_epochs=settings.averaging,
-        budget=budget,
-    )
 
 
 def _keep_best_variant(net: StackedNet, method: Method, monitor, hold_out) -> Method:
@@ -329,27 +353,6 @@ def _read_fixed(
     return now
 
 
-def _read_settings(params: Mapping[str, Any], name: str, plan: FitPlan) -> TrainingSettings:
-    """Read the training settings from the parameters of an estimator."""
-    copied = ("n_members", "batch_size", "learning_rate", "learning_rate_init", "tol")
-    copied += ("n_iter_no_change", "early_stopping", "validation_fraction")
-    return TrainingSettings(
-        **{key: params[key] for key in copied},
-        # Without a noise model there is no noise to fit too closely, and each row counts.
-        ends_on_all_rows="noise" in params and params["noise"] is None,
-        partial=plan.partial,
-        max_iter=1 if plan.partial else params["max_iter"],
-        averaging=1 if plan.partial else params["averaging"],
-        # A variational network has a prior in place of a penalty.
-        alpha=params.get("alpha", 0.0),
-        device=_check_device(params["device"]),
-        net_params=dict(params["net_params"] or {}),
-        verbose=bool(params["verbose"]),
-        name=name,
-        max_time=params.get("max_time"),
-    )
-
-
 def layer_sizes(sizes) -> tuple[int, ...]:
     """Return `hidden_layer_sizes` as a tuple of positive ints."""
     sizes = np.atleast_1d(np.asarray(sizes))
@@ -359,18 +362,6 @@ def layer_sizes(sizes) -> tuple[int, ...]:
             f"{sizes.tolist()}."
         )
     return tuple(int(size) for size in sizes)
-
-
-def _check_device(device: str) -> str:
-    """Raise an error for a device that torch does not know, or that this machine lacks."""
-    try:
-        torch.zeros(1, device=device, dtype=torch.float64).item()  # moments are summed in float64
-    except (RuntimeError, AssertionError) as error:
-        raise ValueError(
-            f"device must name a device that torch can use here, such as 'cpu' or 'cuda', got "
-            f"{device!r}: {error}"
-        ) from error
-    return device
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._training.net import StackedNet
 from sk_deltauq._training.rows import TrainingRows
 from sk_deltauq._training.settings import TrainingSettings
@@ -38,8 +39,18 @@ class HoldOut:
 
     def score(self, net: StackedNet) -> np.ndarray:
         """Return the weighted mean score of each member on its own held-out rows."""
-        scores = self._map(net, net.criterion_.score, self._x, self._y, limit=self._n_components)
-        return ((scores * self.weights).sum(1) / self.weights.sum(1)).cpu().numpy()
+        return self._average(net, net.criterion_.score)
+
+    def measure_error(self, net: StackedNet) -> float:
+        """Return the mean squared error of the means of a regressor, over all members."""
+        head = net.criterion_
+        assert isinstance(head, GaussianHead)
+        return float(self._average(net, head.squared_error).mean())
+
+    def _average(self, net: StackedNet, function) -> np.ndarray:
+        """Return the weighted mean of `function(raw, y)`, `(member, sample)`, over the samples."""
+        values = self._map(net, function, self._x, self._y, limit=self._n_components)
+        return ((values * self.weights).sum(1) / self.weights.sum(1)).cpu().numpy()
 
     def ask_all_members(self, net: StackedNet, function) -> tuple[torch.Tensor, torch.Tensor]:
         """Apply a function to the outputs of all members on the held-out rows of each member.

@@ -65,5 +65,9 @@ class Method(ABC):
         """Return an iterable over the mini-batches `(inputs, (y, weights))` of an epoch."""
 
     @abstractmethod
+    def finish(self, network: Network) -> None:
+        """Make a trained or loaded network ready to predict: no row is held out any more."""
+
+    @abstractmethod
     def step(self, network: Network, head: Head, batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Add the gradients of a mini-batch; return its loss, detached, and the outputs."""

@@ -23,6 +23,8 @@ _GATHER_ELEMENTS = 2**20
 # First and last sample of each of some consecutive mini-batches
 Bounds = list[tuple[int, int]]
 
+Inputs = torch.Tensor | tuple[torch.Tensor, ...]
+
 
 @dataclass(frozen=True)
 class TrainingRows:
@@ -127,13 +129,14 @@ def resolve_batch_size(batch_size: int | str, n_rows: int) -> int:
 class ExtraInputs:
     """Inputs beside the rows, which a method draws for each sample.
 
-    `begin_epoch()` returns `take(bounds)`, which returns the inputs `(member, feature, sample)` of
-    the samples in these mini-batches. The numbers of a sample must come from the generator of its
+    `begin_epoch(order)` gets the row numbers `(member, sample)` of the epoch. It returns
+    `take(bounds)`, which returns one or several inputs, each `(member, feature, sample)`, of the
+    samples in these mini-batches. The numbers of a sample must come from the generator of its
     member alone, so that a member meets the same numbers alone and in a stack.
     """
 
     width: int  # floats per sample
-    begin_epoch: Callable[[], Callable[[Bounds], torch.Tensor]]
+    begin_epoch: Callable[[torch.Tensor], Callable[[Bounds], Inputs]]
 
 
 @dataclass(frozen=True)
@@ -157,14 +160,15 @@ class Batches:
         per_gather = max(1, _GATHER_ELEMENTS // (n_members * self.batch_size * width))
 
         order = rows.pick(rows.draw_permutations())
-        take_extra = extra.begin_epoch() if extra else None
+        take_extra = extra.begin_epoch(order) if extra else None
         for i in range(0, len(bounds), per_gather):
             block = bounds[i : i + per_gather]
             start = block[0][0]
             index = order[:, start : block[-1][1]]
             # (member, sample, feature) to (member, feature, sample): views, no copy
             x, y = (table[index].transpose(1, 2) for table in (rows.x, rows.y))
-            inputs = (x, take_extra(block)) if take_extra else (x,)
+            drawn = take_extra(block) if take_extra else ()
+            inputs = (x, *drawn) if isinstance(drawn, tuple) else (x, drawn)
             weights = rows.weights[index]
             for first, last in block:
                 part = slice(first - start, last - start)

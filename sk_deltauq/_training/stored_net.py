@@ -19,7 +19,7 @@ from torch import nn
 
 from sk_deltauq._host import plain_torch
 from sk_deltauq._networks.heads import CategoricalHead, GaussianHead
-from sk_deltauq._networks.mlp import NetworkSpec
+from sk_deltauq._networks.mlp import Network, NetworkSpec
 from sk_deltauq._training.arrays import to_arrays, to_tensors
 from sk_deltauq._training.method import Method
 from sk_deltauq._training.net import StackedNet, make_net
@@ -37,7 +37,7 @@ def describe_net(net: StackedNet) -> dict[str, Any]:
         "head": kind,
         "head_arguments": head.arguments,
         "head_values": to_arrays(dict(head.state_dict())),
-        "network_values": to_arrays(dict(net.module_.state_dict())),
+        "network_values": describe_network(net.module_),
         "optimizer": optimizer,
         "batch_size": net.batch_size,
         "history": [_keep_plain(record) for record in net.history],
@@ -54,19 +54,34 @@ def rebuild_net(
     ValueError
         If the user's module does not have the values that were stored.
     """
-    # The generators draw initial weights that the stored values replace.
-    spec = replace(spec, generators=[torch.Generator() for _ in spec.members])
     settings = replace(settings, device=_find_device(settings.device))
     with plain_torch(gradients=True):
-        network = method.network(spec)
+        network = rebuild_network(state["network_values"], method, spec)
         head = _HEADS[state["head"]](**state["head_arguments"], n_members=len(spec.members))
-        _set_values(network, state["network_values"])
         _set_values(head, state["head_values"])
         optimizer = state["optimizer"]
         net = make_net(network, head, settings, state["batch_size"], optimizer_state=optimizer)
     net.history.extend({**record, "batches": []} for record in state["history"])
     net.module_.eval()
     return net
+
+
+def describe_network(network: Network) -> dict[str, np.ndarray]:
+    """Return the weights and the buffers."""
+    return to_arrays(dict(network.state_dict()))
+
+
+def rebuild_network(
+    values: Mapping[str, np.ndarray], method: Method, spec: NetworkSpec
+) -> Network:
+    """Make the network that `describe_network` described."""
+    # The generators draw initial weights that the stored values replace.
+    spec = replace(spec, generators=[torch.Generator() for _ in spec.members])
+    with plain_torch(gradients=True):
+        network = method.network(spec)
+        _set_values(network, values)
+        method.finish(network)
+    return network
 
 
 def _set_values(module: nn.Module, values: Mapping[str, np.ndarray]) -> None:

@@ -42,6 +42,9 @@ class AnchorEnsembleRegressor(NetworkRegressor):
         Exponent of the beta-NLL loss, from 0 (plain likelihood) to 1 (squared error of the mean).
     calibrate : bool, default=True
         Whether to match the predictive distribution to the errors on held-out rows.
+    refine_mean : bool, default=False
+        Whether to train on after early stopping, for the predicted means only: on all rows, for as
+        many epochs again.
     target_transform : str, transformer or None, default=None
         Strictly monotone transformation of the targets before standardisation.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
@@ -169,6 +172,7 @@ class AnchorEnsembleRegressor(NetworkRegressor):
     noise: str | None = "heteroscedastic"
     nll_beta: float = 0.5
     calibrate: bool = True
+    refine_mean: bool = False
     target_transform: Any = None
     embedding: str | None = "auto"
     categorical_features: Any = "from_dtype"

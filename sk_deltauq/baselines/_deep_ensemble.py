@@ -42,6 +42,9 @@ class DeepEnsembleRegressor(NetworkRegressor):
         Exponent of the beta-NLL loss, from 0 (plain likelihood) to 1 (squared error of the mean).
     calibrate : bool, default=True
         Whether to match the predictive distribution to the errors on held-out rows.
+    refine_mean : bool, default=False
+        Whether to train on after early stopping, for the predicted means only: on all rows, for as
+        many epochs again.
     adversarial_epsilon : float, default=0.0
         Step of adversarial training, as a fraction of each feature's range over the training rows
         (0.01 in the paper). Each sample is also trained on after a shift by this step in the
@@ -167,6 +170,7 @@ class DeepEnsembleRegressor(NetworkRegressor):
     noise: str | None = "heteroscedastic"
     nll_beta: float = 0.5
     calibrate: bool = True
+    refine_mean: bool = False
     adversarial_epsilon: float = 0.0
     target_transform: Any = None
     embedding: str | None = "auto"

@@ -249,7 +249,8 @@ class PBPRegressor(BaseRegressor):
         conformity = None
         if held_out is not None:
             scores = self._score(trained.posterior, held_out)
-            conformity = ConformityScores.collect([(None, scores, held_out.weights)])
+            folds = [(None, scores, held_out.weights)]
+            conformity = ConformityScores.collect(folds, new_rows=False)
         earlier = self.loss_curve_ if plan.partial and plan.resume else []
         losses, noise_std = [*earlier, *trained.losses], np.sqrt(trained.posterior.noise.variance)
         return {
@@ -275,7 +276,7 @@ class PBPRegressor(BaseRegressor):
         scores = [score_rows(predictor, predictor.module(x), x, y) for x, y in chunks]
         return np.concatenate(scores)
 
-    def _predictor(self):
+    def _predictor(self, *, refined=True):
         return self._make_predictor(self._posterior_)
 
     def _make_predictor(self, posterior):

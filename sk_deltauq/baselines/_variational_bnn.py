@@ -47,6 +47,9 @@ class VariationalBNNRegressor(NetworkRegressor):
         Noise variance: one per row, one per output, or none.
     calibrate : bool, default=True
         Whether to match the predictive distribution to the errors on held-out rows.
+    refine_mean : bool, default=False
+        Whether to train on after early stopping, for the predicted means only: on all rows, for as
+        many epochs again.
     target_transform : str, transformer or None, default=None
         Strictly monotone transformation of the targets before standardisation.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
@@ -178,6 +181,7 @@ class VariationalBNNRegressor(NetworkRegressor):
     n_members: int = 1
     noise: str | None = "heteroscedastic"
     calibrate: bool = True
+    refine_mean: bool = False
     target_transform: Any = None
     embedding: str | None = "auto"
     categorical_features: Any = "from_dtype"

@@ -25,6 +25,9 @@ class InputNoise(Method):
     def batches(self, network, rows, batch_size):
         return Batches(rows, batch_size)
 
+    def finish(self, network):
+        """Do nothing: batches leave the network as it is."""
+
     def step(self, network, head, batch):
         (x,), target = batch
         outputs = network(x + self.noise_std * torch.randn_like(x))
@@ -41,6 +44,7 @@ class InputNoiseRegressor(NetworkRegressor):
     noise: str | None = "heteroscedastic"
     nll_beta: float = 0.5
     calibrate: bool = True
+    refine_mean: bool = False
     embedding: str | None = None
     alpha: float = 0.0
     batch_size: int | str = "auto"

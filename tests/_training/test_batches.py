@@ -174,7 +174,7 @@ def test_extra_inputs_come_for_the_samples_of_each_batch(limit, monkeypatch):
     monkeypatch.setattr(module, "_GATHER_ELEMENTS", limit)
     calls, epochs = [], []
 
-    def begin_epoch():
+    def begin_epoch(order):
         epochs.append(1)
 
         def take(bounds):

@@ -205,6 +205,9 @@ class Keep(Method):
         assert len(rows.train) == network.core.n_members
         return Batches(rows, batch_size)
 
+    def finish(self, network):
+        """Do nothing: batches leave the network as it is."""
+
     def step(self, network, head, batch):
         return Ensemble().step(network, head, batch)
 
@@ -340,7 +343,7 @@ def test_a_device_without_float64_is_refused(monkeypatch):
 
     monkeypatch.setattr(module.torch, "zeros", zeros)
     with pytest.raises(ValueError, match=r"got 'cpu': no torch\.float64"):
-        module._check_device("cpu")
+        settings_module._check_device("cpu")
 
 
 @pytest.mark.parametrize(
@@ -453,6 +456,9 @@ class Noisy(Method):
 
     def batches(self, network, rows, batch_size):
         return Batches(rows, batch_size)
+
+    def finish(self, network):
+        """Do nothing: batches leave the network as it is."""
 
     def step(self, network, head, batch):
         (x,), target = batch

@@ -25,7 +25,9 @@ def training_rows(n=23, n_members=2, weights=None, train=None, seed=0):
 
 def with_partners(rows, batch_size):
     """Mini-batches `((x, partners), (y, weights))`."""
-    return Batches(rows, batch_size, ExtraInputs(rows.x.shape[1], rows.draw_partners))
+    return Batches(
+        rows, batch_size, ExtraInputs(rows.x.shape[1], lambda order: rows.draw_partners())
+    )
 
 
 def epoch(rows, batch_size, batches=with_partners):
@@ -126,7 +128,7 @@ def test_the_width_of_an_extra_input_counts_in_a_gather(monkeypatch):
     monkeypatch.setattr("sk_deltauq._training.rows._GATHER_ELEMENTS", 40)
     blocks = []
 
-    def begin_epoch():
+    def begin_epoch(order):
         def take(bounds):
             blocks.append(len(bounds))
             return torch.zeros(2, 2, bounds[-1][1] - bounds[0][0])

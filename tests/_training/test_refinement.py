@@ -1,0 +1,110 @@
+"""Training after early stopping: the means change, and nothing else does."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, make_friedman1
+from sklearn.exceptions import ConvergenceWarning
+
+from sk_deltauq import DeltaUQRegressor
+from sk_deltauq.baselines import (
+    AnchorEnsembleRegressor,
+    DeepEnsembleRegressor,
+    MCDropoutRegressor,
+    VariationalBNNRegressor,
+)
+from tests._helpers import answers, assert_same_answers
+
+SMALL = {"hidden_layer_sizes": (16,), "max_iter": 40, "n_iter_no_change": 5, "random_state": 0}
+CLASSES = [
+    DeltaUQRegressor,
+    AnchorEnsembleRegressor,
+    DeepEnsembleRegressor,
+    MCDropoutRegressor,
+    VariationalBNNRegressor,
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_friedman1(700, noise=0.5, random_state=0)
+
+
+@pytest.fixture(scope="module", params=CLASSES)
+def pair(request, data):
+    """The same model with and without refinement."""
+    return [request.param(refine_mean=refine, **SMALL).fit(*data) for refine in (False, True)]
+
+
+def test_only_the_means_change(pair, data):
+    X, _ = data
+    plain, refined = pair
+    assert plain._trained_.refined is None
+    assert refined._trained_.refined is not None
+    assert np.abs(refined.predict(X) - plain.predict(X)).max() > 0.01
+    parts = [model.predict_uncertainty(X).aleatoric for model in pair]
+    np.testing.assert_allclose(*parts, rtol=1e-6)
+    for name in ("std_factor_", "noise_factor_", "outlier_scale_", "n_iter_", "loss_curve_"):
+        assert getattr(refined, name) == getattr(plain, name), name
+
+
+def test_the_means_are_more_accurate(pair, data):
+    X, y = make_friedman1(2000, noise=0, random_state=1)
+    plain, refined = (np.mean((model.predict(X) - y) ** 2) for model in pair)
+    assert refined < plain
+
+
+def test_conformal_intervals_need_networks_that_did_not_train_on_the_held_out_rows(pair, data):
+    X, _ = data
+    plain, refined = (model.predict_interval(X[:30], method="conformal") for model in pair)
+    np.testing.assert_array_equal(refined, plain)
+
+
+def test_new_conformal_rows_serve_the_refined_means(data):
+    X, y = data
+    model = DeltaUQRegressor(refine_mean=True, **SMALL).fit(X[:600], y[:600])
+    model.conformalize(X[600:], y[600:])
+    bounds = model.predict_interval(X[:30], method="conformal")
+    np.testing.assert_allclose(bounds.mean(axis=1), model.predict(X[:30]), rtol=1e-6)
+
+
+def test_training_continues_from_the_stopped_networks(data):
+    X, y = data
+    models = [
+        DeltaUQRegressor(refine_mean=refine, warm_start=True, **SMALL).fit(X, y)
+        for refine in (False, True)
+    ]
+    for model in models:
+        model.partial_fit(X, y)
+    assert models[1]._trained_.refined is None
+    assert_same_answers(*(answers(model, X[:50]) for model in models))
+
+
+def test_no_refinement_if_the_means_of_held_out_rows_got_worse():
+    """On this set the squared error of held-out rows rises by half after the best epoch."""
+    X, y = load_diabetes(return_X_y=True)
+    model = DeltaUQRegressor(n_members=3, max_iter=60, refine_mean=True, random_state=0)
+    assert model.fit(X[:300], y[:300])._trained_.refined is None
+
+
+@pytest.mark.parametrize("changes", [{"noise": None}, {"early_stopping": False}])
+def test_what_has_no_refinement(changes, data):
+    model = DeltaUQRegressor(refine_mean=True, **{**SMALL, **changes}).fit(*data)
+    assert model._trained_.refined is None
+
+
+@pytest.mark.filterwarnings(
+    f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}"
+)
+def test_no_refinement_after_the_time_is_over(data):
+    model = DeltaUQRegressor(refine_mean=True, max_time=1e-3, **SMALL).fit(*data)
+    assert model._trained_.refined is None
+
+
+def test_constant_noise_keeps_its_level(data):
+    X, _ = data
+    plain, refined = (
+        DeltaUQRegressor(refine_mean=refine, noise="homoscedastic", **SMALL).fit(*data)
+        for refine in (False, True)
+    )
+    assert refined.noise_std_ == plain.noise_std_
+    assert np.abs(refined.predict(X) - plain.predict(X)).max() > 0.01
