@@ -68,7 +68,7 @@ class ConformityScores:
     new_rows: bool = False
 
     @classmethod
-    def collect(cls, folds: Sequence[tuple], *, new_rows: bool) -> ConformityScores | None:
+    def collect(cls, folds: Sequence[tuple], *, new_rows: bool = False) -> ConformityScores | None:
         """Collect folds `(components, scores (row, output), weights (row,))`.
 
         Rows of weight zero are ignored. Returns None without rows.

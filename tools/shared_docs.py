@@ -28,13 +28,15 @@ DIFFERENT_BY_METHOD = {"anchors_", "loss_curve_", "module", "n_components_", "n_
 # Names whose text depends on the kind: one reference for regressors, one for classifiers.
 DIFFERENT_BY_KIND = {"validation_scores_"}
 
-# Names whose text has no reference: PBP counts passes instead of epochs, and has one output.
+# Names whose text has no reference: the anchors of the classifier are random rows, and PBP counts
+# passes instead of epochs and has one output.
 INDEPENDENT = {
+    "DeltaUQClassifier": {"anchors_", "module", "n_anchors"},
     "PBPRegressor": {
         *("early_stopping", "hidden_layer_sizes", "max_iter", "n_iter_no_change"),
         *("validation_fraction", "best_validation_score_", "n_iter_", "n_outputs_"),
         *("noise_std_", "validation_scores_"),
-    }
+    },
 }
 
 ESTIMATOR = re.compile(r"[A-Z]\w*(?:Regressor|Classifier)")

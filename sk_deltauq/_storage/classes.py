@@ -33,6 +33,7 @@ _MODULES = {
     "Anchored": "sk_deltauq._methods.anchored",
     "Dropout": "sk_deltauq._methods.dropout",
     "Ensemble": "sk_deltauq._methods.ensemble",
+    "NearestAnchors": "sk_deltauq._methods.neighbours",
     "Shifted": "sk_deltauq._methods.shifted",
     "Variational": "sk_deltauq._methods.variational",
     "Posterior": "sk_deltauq.baselines._pbp_posterior",

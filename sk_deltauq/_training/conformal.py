@@ -39,6 +39,5 @@ def score_held_out(
                 hold_out.weights[members[0]].cpu().numpy(),
             )
             for members, of_fold in zip(members_of_folds, scores, strict=True)
-        ],
-        new_rows=False,
+        ]
     )

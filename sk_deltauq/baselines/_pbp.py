@@ -249,8 +249,7 @@ class PBPRegressor(BaseRegressor):
         conformity = None
         if held_out is not None:
             scores = self._score(trained.posterior, held_out)
-            folds = [(None, scores, held_out.weights)]
-            conformity = ConformityScores.collect(folds, new_rows=False)
+            conformity = ConformityScores.collect([(None, scores, held_out.weights)])
         earlier = self.loss_curve_ if plan.partial and plan.resume else []
         losses, noise_std = [*earlier, *trained.losses], np.sqrt(trained.posterior.noise.variance)
         return {

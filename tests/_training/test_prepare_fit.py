@@ -15,6 +15,7 @@ from sk_deltauq._methods.ensemble import Ensemble
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._networks.mlp import MLP, NetworkSpec
 from sk_deltauq._training import fit as module
+from sk_deltauq._training import settings
 from sk_deltauq._training.fit import layer_sizes, prepare_fit, run_fit
 from sk_deltauq._training.folds import assign_folds
 from sk_deltauq._training.method import Method
@@ -341,9 +342,9 @@ def test_a_device_without_float64_is_refused(monkeypatch):
         assert device == "cpu"
         raise RuntimeError(f"no {dtype}")
 
-    monkeypatch.setattr(module.torch, "zeros", zeros)
+    monkeypatch.setattr(settings.torch, "zeros", zeros)
     with pytest.raises(ValueError, match=r"got 'cpu': no torch\.float64"):
-        settings_module._check_device("cpu")
+        settings._check_device("cpu")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
 from tests._helpers import assert_close_answers, assert_same_answers
 
 # Only Delta-UQ has these parameters.
-ONLY_DELTA_UQ = {"n_anchors", "temper", "widening"}
+ONLY_DELTA_UQ = {"anchors", "n_anchors", "n_neighbors", "anchor_pool", "temper", "widening"}
 # For each method: further parameters of Delta-UQ that it lacks, and parameters of its own.
 DIFFERENT = {
     "AnchorEnsemble": (set(), set()),
@@ -30,7 +30,15 @@ DIFFERENT = {
             "learning_rate_init",
             "module",
         }
-        | {"averaging", "calibrate", "n_members", "net_params", "nll_beta", "noise"},
+        | {
+            "averaging",
+            "calibrate",
+            "n_members",
+            "net_params",
+            "nll_beta",
+            "noise",
+            "refine_mean",
+        },
         set(),
     ),
     "VariationalBNN": (

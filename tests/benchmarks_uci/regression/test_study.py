@@ -18,6 +18,10 @@ ADDED = {
     "target_transform": None,
     "categorical_features": "from_dtype",
     "missing_values": "indicator",
+    "anchors": "random",
+    "n_neighbors": 16,
+    "anchor_pool": 100_000,
+    "refine_mean": False,
 }
 
 

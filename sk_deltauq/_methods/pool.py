@@ -1,0 +1,188 @@
+"""The training rows that serve as anchors, and the search for the nearest ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.spatial import KDTree
+from torch import nn
+
+# Rows that differ by less in every feature are equal. They are no neighbours of each other: in
+# training, the target of an equal row would give the answer away.
+_EQUAL = 1e-5
+
+# Length of a random coordinate that breaks ties. On a grid, many rows are equally near, and the
+# order of ties would depend on the kind of search.
+_TIE_BREAK = 0.03
+
+# A tree is faster than all distances from here on, but not in many dimensions.
+_LEAST_TREE_ROWS = 512
+_MOST_TREE_FEATURES = 20
+
+# Distances held at a time when there is no tree.
+_CHUNK_DISTANCES = 2**22
+
+
+@dataclass(frozen=True)
+class PoolRows:
+    """Training rows with their targets; rows may be equal. On the device of the network."""
+
+    x: torch.Tensor  # (row, feature), scaled
+    y: torch.Tensor  # (row, target), scaled
+    weights: torch.Tensor  # (row,)
+    groups: torch.Tensor | None  # (row,)
+
+    def to(self, device) -> PoolRows:
+        """Move the rows to a device."""
+        return self._map(lambda values: values.to(device))
+
+    def take(self, chosen: np.ndarray) -> PoolRows:
+        """Return the chosen rows."""
+        return self._map(lambda values: values[chosen])
+
+    def append(self, rows: PoolRows) -> PoolRows:
+        """Append rows; groups are dropped unless all rows have one."""
+        x, y, weights = (
+            torch.cat([getattr(part, name) for part in (self, rows)])
+            for name in ("x", "y", "weights")
+        )
+        groups = None
+        if self.groups is not None and rows.groups is not None:
+            groups = torch.cat([self.groups, rows.groups])
+        return PoolRows(x, y, weights, groups)
+
+    def _map(self, function: Callable[[torch.Tensor], torch.Tensor]) -> PoolRows:
+        x, y, weights = (function(part) for part in (self.x, self.y, self.weights))
+        return PoolRows(x, y, weights, None if self.groups is None else function(self.groups))
+
+
+class Pool(nn.Module):
+    """Distinct rows with the mean target of all equal rows.
+
+    `values` and `present` have the members on the first axis if each has training rows of its
+    own, otherwise one entry that holds for all. The buffers follow from `PoolRows`, so they are
+    not stored.
+    """
+
+    x: torch.Tensor  # (distinct row, feature), scaled
+    values: torch.Tensor  # (member, distinct row, feature + 2 * target), see `Neighbours`
+    log_weights: torch.Tensor | None  # (member, distinct row)
+    present: torch.Tensor  # bool, (member, distinct row): whether the member has such a row
+    groups: torch.Tensor | None  # (distinct row,); rows of two groups are never merged
+    points: torch.Tensor  # (distinct row, feature + 1), float64, with a coordinate for ties
+
+    def __init__(self, x, values, log_weights, present, groups, n_neighbors: int):
+        super().__init__()
+        ties = np.random.default_rng(0).random((len(x), 1)) * _TIE_BREAK
+        # In float32, rounding would decide between near ties.
+        points = torch.cat([x.double(), torch.from_numpy(ties).to(x.device)], dim=1)
+        buffers = {"x": x, "values": values, "log_weights": log_weights, "present": present}
+        for name, value in {**buffers, "groups": groups, "points": points}.items():
+            self.register_buffer(name, value, persistent=False)
+        self.n_neighbors = n_neighbors
+        self._n_candidates = self._count_candidates()
+        self._tree: KDTree | None = None
+        # Results for rows that training asks about in each epoch.
+        self._found: dict[bytes, Any] = {}
+
+    @classmethod
+    def collect(
+        cls,
+        rows: PoolRows,
+        unit: torch.Tensor,
+        n_neighbors: int,
+        is_trained: torch.Tensor | None = None,
+    ) -> Pool:
+        """Merge equal rows; `is_trained`, `(member, row)`, tells the rows of each member."""
+        keys = rows.x if rows.groups is None else torch.cat([rows.x, rows.groups[:, None]], dim=1)
+        distinct, inverse = np.unique(keys.cpu().numpy(), axis=0, return_inverse=True)
+        n_rows, inverse = len(distinct), torch.from_numpy(inverse.ravel()).to(rows.x.device)
+        x = torch.from_numpy(distinct[:, : rows.x.shape[1]]).to(rows.x)
+        groups = None if rows.groups is None else torch.from_numpy(distinct[:, -1]).to(rows.x)
+        counted = rows.weights.double()[None]
+        if is_trained is not None:
+            counted = counted * is_trained
+        targets = torch.cat([rows.y, rows.y.square()], dim=1).double()
+        total = counted.new_zeros(len(counted), n_rows).index_add_(1, inverse, counted)
+        sums = counted.new_zeros(len(counted), n_rows, targets.shape[1])
+        sums.index_add_(1, inverse, counted.unsqueeze(2) * targets)
+        present = total > 0
+        means = (sums / total.clamp(min=torch.finfo(total.dtype).tiny).unsqueeze(2)).to(rows.x)
+        values = torch.cat([(x / unit).expand(len(means), -1, -1), means], dim=2)
+        log_weights = None
+        if not bool((rows.weights == rows.weights[0]).all()) or n_rows < len(rows.x):
+            log_weights = torch.where(present, total, 1.0).log().to(rows.x)
+        return cls(x, values, log_weights, present, groups, n_neighbors)
+
+    def find_again(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """`find` by tree, which remembers the results: for the same rows in each epoch."""
+        key = x.cpu().numpy().tobytes()
+        if key not in self._found:
+            self._found[key] = self.find(x, by_tree=True)
+        return self._found[key]
+
+    def find(
+        self, x: torch.Tensor, *, by_tree: bool, groups: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Find the nearest rows that a member has, and that differ from the row.
+
+        `x` is `(row, feature)`, on the device of the pool; `groups`, `(row,)`, are groups whose
+        rows do not count. Returns numbers of distinct rows, `(member, row, neighbour)`, nearest
+        first, and which of them count.
+        """
+        width = self._n_candidates
+        near = self._search_tree(x, width) if by_tree and self._has_tree else None
+        if near is None:
+            near = self._compare_all(x, width)
+        counts = ((self.x[near] - x.unsqueeze(1)).abs() > _EQUAL).any(dim=2)
+        if groups is not None and self.groups is not None:
+            counts = counts & (self.groups[near] != groups[:, None])
+        counts = counts & self.present[:, near]  # (member, row, candidate)
+        # The first ones that count, in their order, and then the others.
+        rank = torch.arange(width, 0, -1, device=x.device) + width * counts.to(torch.int64)
+        places = rank.to(torch.float32).topk(min(self.n_neighbors, width), dim=2).indices
+        near = near.expand(len(counts), -1, -1)
+        return near.gather(2, places), counts.gather(2, places)
+
+    def _count_candidates(self) -> int:
+        """Return how many rows to search: more, if members lack some of them."""
+        spare = 1  # the row itself
+        missing = 1 - float(self.present.double().mean(dim=1).min())
+        if missing > 0:
+            spare += 8 + round(2 * self.n_neighbors * missing / max(1 - missing, 0.1))
+        if self.groups is not None:
+            spare += self.n_neighbors
+        return min(self.n_neighbors + spare, len(self.x))
+
+    @property
+    def _has_tree(self) -> bool:
+        n_rows, n_features = self.x.shape
+        on_cpu = self.x.device.type == "cpu"
+        return on_cpu and n_rows >= _LEAST_TREE_ROWS and n_features <= _MOST_TREE_FEATURES
+
+    def _search_tree(self, x: torch.Tensor, width: int) -> torch.Tensor:
+        if self._tree is None:
+            # Without balance it is built faster, and no slower on tables with equal values.
+            settings = {"leafsize": 32, "balanced_tree": False, "compact_nodes": False}
+            self._tree = KDTree(self.points.numpy(), **settings)
+        queries = np.zeros((len(x), x.shape[1] + 1))
+        queries[:, :-1] = x.numpy()
+        _, near = self._tree.query(queries, k=width)
+        return torch.from_numpy(near.reshape(len(x), width))
+
+    def _compare_all(self, x: torch.Tensor, width: int) -> torch.Tensor:
+        """Compare with all rows: for few rows, many features, GPUs, and graphs for export."""
+        squares = self.points.square().sum(dim=1)
+        queries, columns = x.detach().double(), self.points[:, :-1].T
+        step = max(_CHUNK_DISTANCES // len(self.x), 1)
+        chunks = queries.split(step) if torch.is_inference_mode_enabled() else [queries]
+        found = [
+            # |c|^2 - 2 x c orders the rows as |x - c|^2 does.
+            torch.addmm(squares, chunk, columns, alpha=-2).topk(width, largest=False).indices
+            for chunk in chunks
+        ]
+        return torch.cat(found)

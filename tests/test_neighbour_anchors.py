@@ -1,0 +1,196 @@
+"""`anchors="neighbours"` of the regressor: what it must not leak, and that all methods work."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.model_selection import cross_val_predict
+
+import sk_deltauq
+from sk_deltauq import DeltaUQRegressor
+from tests._helpers import answers, assert_close_answers, assert_finite, assert_same_answers
+
+SMALL = {"hidden_layer_sizes": (16,), "max_iter": 15, "n_anchors": 4, "random_state": 0}
+
+
+def make(**params):
+    return DeltaUQRegressor(**{**SMALL, "anchors": "neighbours", **params})
+
+
+def rough_data(n=300, seed=0):
+    """A target that neighbours know, and a network of 16 units does not."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 2))
+    cells = rng.normal(size=(8, 8))
+    places = np.clip(((X + 1) * 4).astype(int), 0, 7)
+    return X, cells[places[:, 0], places[:, 1]] + 0.05 * rng.standard_normal(n)
+
+
+def test_neighbours_help_where_near_rows_have_similar_targets():
+    X, y = rough_data(900)
+    errors = [
+        np.mean(
+            (make(anchors=kind, max_iter=30).fit(X[:600], y[:600]).predict(X[600:]) - y[600:]) ** 2
+        )
+        for kind in ("random", "neighbours")
+    ]
+    assert errors[1] < 0.6 * errors[0]
+
+
+def test_targets_in_random_order_score_like_the_marginal():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(150, 3)), 2, axis=0)  # each row is there twice
+    X[1::2] += 1e-9 * rng.normal(size=(150, 3))
+    y = rng.permutation(rough_data(300)[1])
+    model = make(n_members=3, max_iter=40).fit(X, y)
+    found = cross_val_predict(make(max_iter=40), X, y, cv=3)
+    assert np.mean((found - y) ** 2) > 0.95 * y.var()
+    # The held-out rows, too, learn nothing: minus their score is the entropy of a normal density.
+    assert np.max(model.best_validation_score_) < -0.5 * np.log(2 * np.pi * np.e) + 0.25
+
+
+def test_the_answer_does_not_depend_on_other_rows():
+    X, y = rough_data()
+    model = make().fit(X, y)
+    whole = answers(model, X[:40])
+    for part in (slice(0, 1), slice(7, 20)):
+        few = {k: v for k, v in answers(model, X[:40][part]).items() if k != "sample_y"}
+        assert_close_answers(few, {k: whole[k][part] for k in few})
+
+
+@pytest.mark.parametrize("params", [{}, {"n_members": 2, "refine_mean": True}, {"noise": None}])
+def test_the_torch_module_gives_the_same_answer(params):
+    X, y = rough_data(700)
+    X[:200] = X[:200].round(1)  # many rows are equally near
+    model = make(**params).fit(X, y)
+    rows = np.concatenate([X[:50], rough_data(30, seed=1)[0].round(1)])
+    found, parts = model.to_torch()(torch.tensor(rows)), model.predict_uncertainty(rows)
+    np.testing.assert_allclose(found.mean, model.predict(rows), rtol=1e-5, atol=1e-6)
+    for name in ("epistemic", "aleatoric"):
+        np.testing.assert_allclose(getattr(found, name), parts[name], rtol=1e-4, atol=1e-6)
+
+
+def test_the_gradient_of_the_torch_module_is_a_finite_difference():
+    X, y = rough_data(100)
+    module = make(n_neighbors=100).fit(X, y).to_torch().double()
+    x = torch.tensor(X[:4] + 1e-3, requires_grad=True)
+    module(x).mean.sum().backward()
+    for feature in range(2):
+        step = torch.zeros(2, dtype=torch.float64)
+        step[feature] = 1e-6
+        with torch.no_grad():
+            slope = (module(x + step).mean - module(x - step).mean) / 2e-6
+        torch.testing.assert_close(x.grad[:, feature], slope, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"refine_mean": True, "n_members": 2}, {"anchor_pool": 50}]
+)
+def test_a_model_survives_pickle_and_file(params, tmp_path):
+    X, y = rough_data()
+    model = make(**params).fit(X, y)
+    model.save(tmp_path / "model")
+    for copy in (pickle.loads(pickle.dumps(model)), sk_deltauq.load(tmp_path / "model")):
+        assert_same_answers(answers(copy, X), answers(model, X))
+        copy.set_params(warm_start=True).fit(X, y)
+        assert_finite(answers(copy, X))
+
+
+def test_rows_of_all_calls_may_be_neighbours():
+    X, y = rough_data(600)
+    model = make(anchor_pool=None)
+    for part in np.split(np.arange(600), 3):
+        model.partial_fit(X[part], y[part])
+    assert model.anchors_.shape == (600, 2)
+    np.testing.assert_array_equal(model.anchors_, X)
+    assert_finite(answers(model, X[:20]))
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_the_pool_is_capped(partial):
+    X, y = rough_data()
+    model = make(anchor_pool=40)
+    model = (
+        model.partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
+        if partial
+        else model.fit(X, y)
+    )
+    assert model.anchors_.shape == (40, 2)
+    assert {tuple(row) for row in model.anchors_} <= {tuple(row) for row in X}
+    assert_finite(answers(model, X[:20]))
+
+
+def test_rows_without_weight_are_no_neighbours():
+    X, y = rough_data()
+    weights = np.ones(300)
+    weights[200:] = 0
+    weighted = make().fit(X, np.where(weights > 0, y, 1e3), sample_weight=weights)
+    assert_same_answers(answers(weighted, X), answers(make().fit(X[:200], y[:200]), X))
+
+
+def test_several_targets_have_a_spread_each():
+    X, y = rough_data()
+    Y = np.column_stack([y, X[:, 0], 100 * X[:, 1]])
+    model = make(n_members=2).fit(X, Y)
+    assert model.predict(X).shape == (300, 3)
+    assert_finite(answers(model, X))
+    np.testing.assert_allclose(model.predict(X)[:, 2], Y[:, 2], atol=60)
+
+
+def test_a_table_with_text_and_gaps():
+    X, y = rough_data()
+    table = pd.DataFrame({"a": X[:, 0], "kind": np.where(X[:, 1] > 0, "high", "low")})
+    table.loc[::7, "a"] = np.nan
+    model = make().fit(table, y)
+    assert_finite(
+        {"predict": model.predict(table), "std": model.predict(table, return_std=True)[1]}
+    )
+
+
+def test_groups_and_own_validation_rows():
+    X, y = rough_data()
+    by_group = make().fit(X, y, groups=np.arange(300) // 10)
+    own = make(early_stopping=True).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
+    for model in (by_group, own):
+        assert_finite(answers(model, X))
+    assert len(own.anchors_) == 200
+
+
+def test_a_user_module_sees_the_row_and_its_neighbours():
+    X, y = rough_data()
+    widths = []
+
+    def module(n_in, n_out):
+        widths.append(n_in)
+        return torch.nn.Linear(n_in, n_out)
+
+    model = make(module=module, n_members=2).fit(X, y)
+    # Two features; for two heads two differences, a mean, a spread and a distance.
+    assert set(widths) == {2 + 2 * (2 + 1 + 1 + 1)}
+    assert_finite(answers(model, X))
+
+
+@pytest.mark.filterwarnings("ignore::sk_deltauq.exceptions.UncertaintyWarning")
+@pytest.mark.parametrize("n", [2, 3, 5, 9])
+@pytest.mark.parametrize("distinct", [True, False])
+def test_few_rows(n, distinct):
+    X = np.linspace(0, 1, n)[:, None] if distinct else np.ones((n, 1))
+    model = make(max_iter=3).fit(X, np.arange(n, dtype=float))
+    assert_finite(answers(model, np.array([[0.0], [0.4], [1.0], [9.0]])))
+
+
+def test_equal_seeds_give_equal_models():
+    X, y = rough_data()
+    assert_same_answers(*(answers(make(n_members=2).fit(X, y), X) for _ in range(2)))
+
+
+def test_the_number_of_neighbours_is_fixed_while_training_continues():
+    X, y = rough_data()
+    model = make(warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="another n_neighbors"):
+        model.set_params(n_neighbors=5).fit(X, y)
+    model.set_params(n_neighbors=16, anchors="random")
+    with pytest.raises(ValueError, match="another anchors"):
+        model.fit(X, y)
