@@ -42,6 +42,7 @@ class Stream(IntEnum):
     MODULE = 4
     MASKS = 5
     DRAWS = 6
+    CALIBRATION = 7
 
 
 def draw_seed(random_state) -> int:

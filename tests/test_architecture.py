@@ -21,7 +21,7 @@ LAYERS = [
     {"_sklearn", "_host", "_warnings", "_storage", "_lazy", "exceptions"},
     {"_duplicates", "_columns", "_outliers", "_wrappers"},
     {"_tables"},
-    {"distributions", "_networks", "_validation", "_novelty", "_rarity"},
+    {"distributions", "_networks", "_validation", "_novelty", "_rarity", "_temperature"},
     {"metrics", "_predictor"},
     {"_conformal"},
     {"_training"},

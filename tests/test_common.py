@@ -35,7 +35,7 @@ TINY = {
 MEMBERS = {"n_members": 3, "noise": None, "embedding": "periodic", "adversarial_epsilon": 0.01}
 HOLD_OUT = {
     "early_stopping": True,
-    "temper": True,
+    "calibration": "spread",
     "noise": "homoscedastic",
     "validation_fraction": 0.5,
     "dropout": "auto",

@@ -22,7 +22,7 @@ from tests._helpers import (
     classifier,
 )
 
-TEMPER = {"temper": True, "early_stopping": True}
+TEMPER = {"calibration": "spread", "early_stopping": True}
 
 
 def blobs(n_classes, n=80, seed=0):
@@ -56,8 +56,8 @@ def logits_by_a_loop(model, X):
 
 def mix(model, proba):
     """Mix probabilities with the class frequencies, as held-out rows ask for."""
-    weight = model._mixing_.weight
-    return (1 - weight) * proba + weight * model._mixing_.frequencies
+    mixing = model._calibration_.mixing
+    return (1 - mixing.weight) * proba + mixing.weight * mixing.frequencies
 
 
 # Labels
@@ -154,7 +154,7 @@ def test_probabilities_are_fit_for_scikit_learns_scores(fitted, classification_d
 
 def test_answers_follow_from_the_logits_of_each_anchor(classification_data):
     X, y = classification_data
-    model = classifier(max_iter=10).fit(X, y)
+    model = classifier(max_iter=10, calibration=None).fit(X, y)
     logits = logits_by_a_loop(model, X)
     assert logits.shape == (5, 60, 3)
     components = softmax(logits, axis=2)
@@ -183,7 +183,7 @@ def test_distribution_agrees_with_the_other_methods(fitted, X):
     np.testing.assert_allclose(dist.entropy, parts.total, rtol=1e-9)
     np.testing.assert_allclose(dist.expected_entropy, parts.aleatoric, rtol=1e-9)
     np.testing.assert_allclose(dist.mutual_information, parts.mutual_information, atol=1e-9)
-    if not fitted.temper:
+    if fitted.calibration != "spread":
         np.testing.assert_allclose(dist.epistemic, parts.epistemic, rtol=1e-9)
 
 
@@ -254,7 +254,8 @@ def test_balanced_class_weights_are_inverse_to_the_frequencies(classification_da
 
 def test_a_class_of_weight_zero_stays_a_class_that_nothing_is_learnt_of(classification_data):
     X, y = classification_data
-    model = classifier(class_weight={"ash": 1, "beech": 1, "cedar": 0}, **LEARN).fit(X, y)
+    weights = {"ash": 1, "beech": 1, "cedar": 0}
+    model = classifier(class_weight=weights, calibration=None, **LEARN).fit(X, y)
     assert model.classes_.tolist() == ["ash", "beech", "cedar"]
     assert model.predict_proba(X)[:, 2].max() < 0.1
     cedars = {tuple(row) for row in X[y == "cedar"]}
@@ -288,7 +289,7 @@ def tempered(classification_data):
 
 def test_tempering_shrinks_the_logits_by_the_uncertainty(tempered, X):
     logits = logits_by_a_loop(tempered, X)
-    low, high = tempered.temper_range_
+    low, high = tempered.calibration_["logit_std_range"]
     std = logits.std(axis=0, ddof=1).mean(axis=1)
     shrink = 1 - np.clip((std - low) / (high - low), 0, 0.999)
     assert 0 <= shrink.min() < shrink.max() <= 1
@@ -304,17 +305,21 @@ def test_the_range_of_tempering_is_that_of_held_out_training_rows(tempered, clas
     _, held_out = assign_folds(numpy_rng(tempered.seed_, Stream.FOLDS, 0), 60, 10, 10, labels)
     assert held_out.shape == (10, 5)
     std = logits_by_a_loop(tempered, X[held_out.ravel()]).std(axis=0, ddof=1).mean(axis=1)
-    np.testing.assert_allclose(tempered.temper_range_, [std.min(), std.max()], rtol=1e-5)
+    np.testing.assert_allclose(
+        tempered.calibration_["logit_std_range"], [std.min(), std.max()], rtol=1e-5
+    )
 
 
 def test_tempering_makes_rows_less_confident_the_more_uncertain_they_are(
     classification_data, tempered
 ):
     X, y = classification_data
-    plain = classifier(early_stopping=True, max_iter=20).fit(X, y)
+    plain = classifier(calibration=None, early_stopping=True, max_iter=20).fit(X, y)
     far = np.vstack([X, 50 * X])
     lost = plain.predict_proba(far).max(axis=1) - tempered.predict_proba(far).max(axis=1)
-    certain = plain.predict_uncertainty(far).epistemic <= tempered.temper_range_[0]
+    certain = (
+        plain.predict_uncertainty(far).epistemic <= tempered.calibration_["logit_std_range"][0]
+    )
     assert 0 < certain.sum() < 60
     np.testing.assert_allclose(lost[certain], 0, atol=1e-12)
     assert lost[~certain].min() > -1e-9
@@ -330,20 +335,31 @@ def test_a_tempered_row_does_not_depend_on_its_neighbours(tempered, X, rows):
 
 def test_tempering_needs_held_out_rows(classification_data):
     X, y = classification_data
-    model = classifier(temper=True)
-    with pytest.raises(ValueError, match="temper=True takes its reference range from held-out"):
-        model.fit(X, y)
-    with pytest.raises(ValueError, match="temper=True takes its reference range from held-out"):
-        model.partial_fit(X, y)
-    assert not hasattr(model, "net_")
+    for calibration in ("spread", "temperature"):
+        model = classifier(calibration=calibration)
+        message = f"calibration='{calibration}' takes its numbers from held-out rows"
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y)
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X, y)
+        assert not hasattr(model, "net_")
 
 
 def test_a_fit_without_tempering_cannot_be_tempered_afterwards(classification_data):
     X, y = classification_data
-    model = classifier(early_stopping=True).fit(X, y)
+    model = classifier(early_stopping=True, calibration=None).fit(X, y)
     before = answers(model, X)
     # Like any parameter it counts when fit is called.
-    assert_same_answers(answers(model.set_params(temper=True), X), before)
+    assert_same_answers(answers(model.set_params(calibration="spread"), X), before)
+
+
+@pytest.mark.parametrize(("temper", "calibration"), [(True, "spread"), (False, None)])
+def test_the_deprecated_parameter_names_its_successor(classification_data, temper, calibration):
+    X, y = classification_data
+    with pytest.warns(FutureWarning, match=f"use calibration={calibration!r}"):
+        old = classifier(early_stopping=True, temper=temper).fit(X, y)
+    new = classifier(early_stopping=True, calibration=calibration).fit(X, y)
+    assert_same_answers(answers(old, X), answers(new, X))
 
 
 # Learning and going on

@@ -55,7 +55,11 @@ OWN_MISTAKES = {
         "target_transform": ["sqrt", 3, True],
         "widening": [-0.1, None, "auto", float("nan")],
     },
-    "classifier": {"class_weight": ["even", 1, [1, 2]], "temper": ["yes", None, 2]},
+    "classifier": {
+        "class_weight": ["even", 1, [1, 2]],
+        "calibration": ["isotonic", True, 1],
+        "temper": ["yes", None, 2],
+    },
 }
 
 

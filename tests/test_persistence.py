@@ -160,7 +160,7 @@ CLASSES = {
 
 @pytest.mark.parametrize("y", CLASSES.values(), ids=CLASSES)
 def test_class_labels_keep_their_type(y, stored):
-    model = estimator("DeltaUQClassifier", temper=True).fit(X, y)
+    model = estimator("DeltaUQClassifier", calibration="spread").fit(X, y)
     again = stored(model)
     assert plain(again.classes_) == plain(model.classes_)
     assert_same_answers(all_answers(again), all_answers(model))

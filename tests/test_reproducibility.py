@@ -31,7 +31,7 @@ def fitted(request, regression_data, classification_data):
     """A fitted model with several components of both kinds, and rows for it."""
     is_regressor = request.param is regressor
     X, y = regression_data if is_regressor else classification_data
-    own = {} if is_regressor else {"temper": True}
+    own = {} if is_regressor else {"calibration": "spread"}
     model = request.param(n_members=2, n_anchors=20, early_stopping=True, max_iter=8, **own)
     rng = np.random.default_rng(1)
     return model.fit(X, y), rng.normal(size=(700, X.shape[1]))

@@ -44,7 +44,7 @@ def models():
             np.column_stack([y, X["b"]]),
         ),
         "delta_uq_classifier": (
-            DeltaUQClassifier(**small, n_anchors=2, temper=True, early_stopping=True),
+            DeltaUQClassifier(**small, n_anchors=2, calibration="spread", early_stopping=True),
             labels,
         ),
         "deep_ensemble_regressor": (
@@ -100,7 +100,9 @@ def test_files_of_earlier_releases_give_the_same_answers(path):
         else:
             np.testing.assert_array_equal(value, expected[name], err_msg=name)
     target = model.predict(X)
-    model.set_params(early_stopping=False, **({"temper": False} if "temper" in params else {}))
+    model.set_params(
+        early_stopping=False, **({"calibration": None} if "calibration" in params else {})
+    )
     assert model.partial_fit(X, target).n_iter_ > 1
 
 

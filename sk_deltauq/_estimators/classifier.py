@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,13 +15,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._estimators.base import BaseUQ
-from sk_deltauq._estimators.logits import (
-    FrequencyMixing,
-    LogitAdjustment,
-    LogitSummary,
-    calibrate_temper,
-    summarise_logits,
+from sk_deltauq._estimators.classifier_calibration import (
+    KINDS,
+    ClassifierCalibration,
+    calibrate_classifier,
+    check_calibration,
 )
+from sk_deltauq._estimators.logits import LogitSummary, summarise_logits
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._estimators.torch_modules import ClassifierModule
 from sk_deltauq._networks.heads import CategoricalHead
@@ -39,6 +40,7 @@ from sk_deltauq._validation import (
     naming_validation_rows,
     scale_rows,
 )
+from sk_deltauq._warnings import warn_caller
 from sk_deltauq.distributions import CategoricalMixture
 
 
@@ -48,13 +50,16 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NETWORK_CONSTRAINTS,
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "calibration": [StrOptions(KINDS), None],
     }
 
     class_weight: Any
+    calibration: str | None
     classes_: np.ndarray
     _trained_: TrainedNet
     frequency_weight_: float | None
-    _mixing_: FrequencyMixing | None
+    calibration_: dict[str, Any] | None
+    _calibration_: ClassifierCalibration
 
     @property
     def net_(self) -> Any:
@@ -234,17 +239,13 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
     def _map_logits(self, X, function):
         """Apply a function of raw and adjusted logits `(component, row, class)`, in chunks."""
         X, predictor = self._check_rows(X), self._predictor()
-        adjust = self._adjustment().to(predictor.device)
+        adjust = self._calibration_.make_adjustment().to(predictor.device)
 
         def map_chunk(x):
-            (logits,) = predictor.module(x)
-            return function(logits.double(), adjust(logits.double()))
+            logits = predictor.module(x)[0].double()
+            return function(logits, adjust(logits, x))
 
         return predictor.map_rows(X, map_chunk)
-
-    def _adjustment(self) -> LogitAdjustment:
-        """Return what held-out rows said: soften uncertain rows, mix with class frequencies."""
-        return LogitAdjustment(getattr(self, "temper_range_", None), self._mixing_)
 
     def to_torch(self):
         """Return the classifier as a torch module.
@@ -286,7 +287,8 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         torch.Size([2, 4])
         """
         check_is_fitted(self)
-        return ClassifierModule(self._predictor(), self._adjustment())
+        adjustment = deepcopy(self._calibration_.make_adjustment())
+        return ClassifierModule(self._predictor(), adjustment)
 
     def _encode(self, X, y, sample_weight, plan: FitPlan) -> FitData:
         """Check the rows, scale them, and number the classes."""
@@ -357,23 +359,39 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         embedding = None if params["embedding"] == "auto" else params["embedding"]
         previous, name = self._trained_ if plan.resume else None, type(self).__name__
         fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
-        if params.get("temper") and not fit.rows.held_out.numel():
-            raise ValueError(
-                "temper=True takes its reference range from held-out rows, and there are none "
-                f"with early_stopping={params['early_stopping']!r} and {len(data.x)} rows. Use "
-                "early_stopping=True with fit, or temper=False."
-            )
-        earlier = self._mixing_ if plan.partial and plan.resume else None
+        kind = self._calibration_kind()
+        earlier = self._calibration_ if plan.partial and plan.resume else None
+        check_calibration(
+            kind,
+            earlier,
+            holds_out=bool(fit.rows.held_out.numel()),
+            reason=f"with early_stopping={params['early_stopping']!r} and {len(data.x)} rows",
+        )
 
         def calibrate(net, hold_out):
-            mixing = earlier
-            if hold_out is not None:
-                mixing = FrequencyMixing.estimate(net, hold_out, data, len(self.classes_))
-            found = calibrate_temper(net, hold_out, tempers=params.get("temper"))
-            weight = None if mixing is None else mixing.weight
-            return {**found, "frequency_weight_": weight, "_mixing_": mixing}
+            found = calibrate_classifier(
+                net, hold_out, fit.context, kind, len(self.classes_), earlier
+            )
+            return {
+                "calibration_": found.numbers or None,
+                "frequency_weight_": None if found.mixing is None else found.mixing.weight,
+                "_calibration_": found,
+            }
 
         return partial(run_fit, fit, calibrate)
+
+    def _calibration_kind(self) -> str | None:
+        """Return the parameter `calibration`, or what the deprecated `temper` asks for."""
+        temper = getattr(self, "temper", "deprecated")
+        if temper == "deprecated":
+            return self.calibration
+        kind = "spread" if temper else None
+        warn_caller(
+            f"temper={temper!r} is deprecated and will be removed: use calibration={kind!r}, or "
+            "the default calibration='distance', which stays calibrated under shift.",
+            FutureWarning,
+        )
+        return kind
 
     def _predictor(self):
         return self._trained_.predictor(x_scaler=self.x_scaler_)

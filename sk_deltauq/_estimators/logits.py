@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from sk_deltauq._temperature import NearestRows, Temperature
 from sk_deltauq._training.held_out import HoldOut
+from sk_deltauq._training.held_out_logits import HeldOutLogits
 from sk_deltauq._training.net import StackedNet
 from sk_deltauq._validation import FitData
 
@@ -25,27 +27,14 @@ def mean_logit_std(logits: torch.Tensor) -> torch.Tensor:
     return logits.std(dim=0, correction=1 if len(logits) > 1 else 0).mean(dim=1)
 
 
-def mean_log_proba(logits: torch.Tensor) -> torch.Tensor:
-    """Log of the mean of the components' probabilities, `(row, class)`."""
-    return logits.double().log_softmax(dim=2).logsumexp(dim=0) - np.log(len(logits))
-
-
-def calibrate_temper(net: StackedNet, hold_out: HoldOut | None, *, tempers: bool | None):
-    """Return the fitted attribute `temper_range_`, if the estimator has a parameter `temper`.
-
-    The range is the smallest and largest mean logit std on the held-out rows; None for
-    `temper=False`.
-    """
-    if tempers is None:
-        return {}
-    if not tempers or hold_out is None:
-        return {"temper_range_": None}
+def find_spread_range(net: StackedNet, hold_out: HoldOut) -> tuple[float, float]:
+    """Return the smallest and largest mean logit std on the held-out rows."""
 
     def measure(member, raw, y):
         return mean_logit_std(*net.criterion_.components(raw))
 
     std, _ = hold_out.ask_all_members(net, measure)
-    return {"temper_range_": (float(std.min()), float(std.max()))}
+    return float(std.min()), float(std.max())
 
 
 @dataclass(frozen=True)
@@ -60,41 +49,58 @@ class FrequencyMixing:
     frequencies: np.ndarray  # (class,)
 
     @classmethod
-    def estimate(cls, net: StackedNet, hold_out: HoldOut, data: FitData, n_classes: int):
+    def estimate(
+        cls,
+        held: HeldOutLogits,
+        temperature: Temperature | None,
+        data: FitData,
+        n_classes: int,
+    ) -> FrequencyMixing:
         """Estimate the weight from the probabilities that networks give to rows they held out."""
         assert data.labels is not None
         counts = np.bincount(data.labels, data.weights / data.weights.mean(), n_classes)
         frequencies = (counts + 1) / (counts + 1).sum()
 
-        def ask_own_network(member, raw, y):
-            (logits,) = net.criterion_.components(raw)
-            n_per_network = len(logits) // net.module_.core.n_members
-            own = logits[member * n_per_network : (member + 1) * n_per_network]
-            log_proba = mean_log_proba(own).T  # (class, row)
-            return torch.cat([log_proba.gather(0, y.long()), y])
+        def ask(fold):
+            return fold.log_likelihood(1.0 if temperature is None else temperature(fold.distances))
 
-        values, row_weights = hold_out.ask_all_members(net, ask_own_network)
-        own, labels = values.cpu().numpy()
-        row_weights = row_weights.cpu().numpy()
+        own = np.exp(held.concatenate(ask))
+        base = frequencies[held.concatenate(lambda fold: fold.labels)]
+        row_weights = held.concatenate(lambda fold: fold.weights)
         # Networks that hold out the same rows say nothing new.
-        row_weights = row_weights * hold_out.n_units / row_weights.sum()
-        weight = _average_weight(np.exp(own), frequencies[labels.astype(int)], row_weights)
-        return cls(weight, frequencies)
+        row_weights = row_weights * held.n_units / row_weights.sum()
+        return cls(_average_weight(own, base, row_weights), frequencies)
 
 
 class LogitAdjustment(nn.Module):
-    """Apply what held-out rows said: soften uncertain rows, mix with the class frequencies.
+    """Apply what held-out rows said: temperatures, and the mixture with the class frequencies.
 
-    `temper_range` is the range of the mean logit std, or None (see `temper_logits`).
+    Parameters
+    ----------
+    nearest : NearestRows or None
+        Measures the distance of the rows for the temperature. None takes all rows as inside.
+    temperature : Temperature or None
+        Divides the logits of each row.
+    spread_range : tuple of float, or None
+        Range of the mean logit std, see `temper_logits`.
+    mixing : FrequencyMixing or None
+        Mixes the probabilities with the class frequencies.
     """
 
-    temper_range: torch.Tensor | None
+    spread_range: torch.Tensor | None
     log_own: torch.Tensor | None
     log_base: torch.Tensor | None
 
-    def __init__(self, temper_range: tuple[float, float] | None, mixing: FrequencyMixing | None):
+    def __init__(
+        self,
+        nearest: NearestRows | None = None,
+        temperature: Temperature | None = None,
+        spread_range: tuple[float, float] | None = None,
+        mixing: FrequencyMixing | None = None,
+    ):
         super().__init__()
-        values = {"temper_range": temper_range, "log_own": None, "log_base": None}
+        self.nearest, self.temperature = nearest, temperature
+        values = {"spread_range": spread_range, "log_own": None, "log_base": None}
         if mixing is not None:
             values["log_own"] = np.log1p(-mixing.weight)
             values["log_base"] = np.log(mixing.frequencies) + np.log(mixing.weight)  # (class,)
@@ -103,13 +109,22 @@ class LogitAdjustment(nn.Module):
                 value = torch.tensor(value, dtype=torch.float64, device="cpu")
             self.register_buffer(name, value)
 
-    def forward(self, logits: torch.Tensor) -> torch.Tensor:
-        """Adjust every component; logits `(component, row, class)`."""
-        if self.temper_range is not None:  # paper, section 4
-            logits = temper_logits(logits, self.temper_range)
+    def forward(self, logits: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """Adjust every component: logits `(component, row, class)` of scaled rows `x`."""
+        if self.spread_range is not None:  # paper, section 4
+            logits = temper_logits(logits, self.spread_range)
+        if self.temperature is not None:
+            logits = logits / self.temperature(self._measure(x))[:, np.newaxis]
+        return self.mix(logits)
+
+    def mix(self, logits: torch.Tensor) -> torch.Tensor:
+        """Mix the probabilities with the class frequencies."""
         if self.log_own is None or self.log_base is None:
             return logits
         return torch.logaddexp(logits.double().log_softmax(dim=2) + self.log_own, self.log_base)
+
+    def _measure(self, x: torch.Tensor) -> torch.Tensor:
+        return x.new_zeros(len(x)) if self.nearest is None else self.nearest(x)
 
 
 class LogitSummary(NamedTuple):
@@ -152,9 +167,9 @@ def _average_weight(own: np.ndarray, base: np.ndarray, row_weights: np.ndarray) 
     return float(density @ w / density.sum())
 
 
-def temper_logits(logits: torch.Tensor, temper_range: torch.Tensor) -> torch.Tensor:
+def temper_logits(logits: torch.Tensor, spread_range: torch.Tensor) -> torch.Tensor:
     """Multiply logits by 1 minus their std, scaled to [0, 1) by the range of held-out rows."""
-    low, high = temper_range.unbind()
+    low, high = spread_range.unbind()
     smallest = torch.finfo(torch.float32).tiny
     scaled = (mean_logit_std(logits) - low) / (high - low).clamp(min=smallest)
     # The paper scales to [0, 1): at 1 the answer would not depend on the logits at all.

@@ -152,9 +152,9 @@ class ClassifierModule(nn.Module):
             return self._predict(X)
 
     def _predict(self, X: torch.Tensor) -> ClassifierOutput:
-        (logits,), _ = self.components(X)
+        (logits,), x = self.components(X)
         logits = logits.double()
-        adjusted = self.adjustment(logits)
+        adjusted = self.adjustment(logits, x)
         found, last = summarise_logits(logits, adjusted), adjusted.shape[2:]
         mutual_information = (found.total - found.aleatoric).clamp(min=0)
         return ClassifierOutput(

@@ -46,6 +46,9 @@ _MODULES = {
     "ConformityScores": "sk_deltauq._conformal",
     "FoldScores": "sk_deltauq._conformal",
     "FrequencyMixing": "sk_deltauq._estimators.logits",
+    "ClassifierCalibration": "sk_deltauq._estimators.classifier_calibration",
+    "NearestRows": "sk_deltauq._temperature",
+    "Temperature": "sk_deltauq._temperature",
     # transformations of the target
     "TargetTransform": "sk_deltauq._estimators.target_transform",
     "ContinuedMap": "sk_deltauq._estimators.monotone_maps",

@@ -224,6 +224,8 @@ class DeepEnsembleClassifier(NetworkClassifier):
         Minimum number of networks (components), trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
+    calibration : {"distance", "temperature", "spread"} or None, default="distance"
+        How to divide the logits of each row by a temperature.
     adversarial_epsilon : float, default=0.0
         Step of adversarial training, as a fraction of each feature's range over the training rows
         (0.01 in the paper).
@@ -286,6 +288,9 @@ class DeepEnsembleClassifier(NetworkClassifier):
         Best held-out score of each network; None without hold-out.
     frequency_weight_ : float or None
         Weight of the class frequencies in the predicted probabilities; None without hold-out.
+    calibration_ : dict of str to float, or None
+        Numbers of the calibration: `exponent` and `reach`, or `temperature`, or `logit_std_range`
+        (smallest and largest mean logit std on the held-out rows).
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet
@@ -324,6 +329,7 @@ class DeepEnsembleClassifier(NetworkClassifier):
     _: KW_ONLY
     n_members: int = 5
     class_weight: dict | str | None = None
+    calibration: str | None = "distance"
     adversarial_epsilon: float = 0.0
     embedding: str | None = "auto"
     categorical_features: Any = "from_dtype"

@@ -233,6 +233,8 @@ class MCDropoutClassifier(NetworkClassifier):
         Minimum number of networks, trained as one stacked module.
     class_weight : dict or "balanced", default=None
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
+    calibration : {"distance", "temperature", "spread"} or None, default="distance"
+        How to divide the logits of each row by a temperature.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
@@ -293,6 +295,9 @@ class MCDropoutClassifier(NetworkClassifier):
         Best held-out score of each network; None without hold-out.
     frequency_weight_ : float or None
         Weight of the class frequencies in the predicted probabilities; None without hold-out.
+    calibration_ : dict of str to float, or None
+        Numbers of the calibration: `exponent` and `reach`, or `temperature`, or `logit_std_range`
+        (smallest and largest mean logit std on the held-out rows).
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet
@@ -333,6 +338,7 @@ class MCDropoutClassifier(NetworkClassifier):
     n_masks: int = 50
     n_members: int = 1
     class_weight: dict | str | None = None
+    calibration: str | None = "distance"
     embedding: str | None = "auto"
     categorical_features: Any = "from_dtype"
     missing_values: str = "indicator"

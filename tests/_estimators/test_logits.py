@@ -58,14 +58,14 @@ def test_every_component_is_mixed_so_the_mean_is_too():
     logits = torch.from_numpy(np.random.default_rng(0).normal(size=(4, 5, 3)))
     proba = logits.softmax(2)
     expected = 0.7 * proba + 0.3 * torch.tensor(mixing.frequencies)
-    mixed = LogitAdjustment(None, mixing)(logits)
+    mixed = LogitAdjustment(mixing=mixing)(logits, torch.zeros(5, 2))
     torch.testing.assert_close(mixed.softmax(2), expected)
     torch.testing.assert_close(mixed.exp().sum(2), torch.ones(4, 5).double())
 
 
 def test_without_held_out_rows_the_logits_stay():
     logits = torch.ones(4, 5, 3)
-    assert LogitAdjustment(None, None)(logits) is logits
+    assert LogitAdjustment()(logits, torch.zeros(5, 2)) is logits
 
 
 def test_the_summary_is_the_entropy_of_the_mixture():
@@ -92,7 +92,8 @@ def coin_flips():
 def test_the_weight_comes_from_the_network_that_held_the_row_out(coin_flips):
     """Row by row from the logits of single networks."""
     X, y = coin_flips
-    model = DeltaUQClassifier(hidden_layer_sizes=(16,), max_iter=15, random_state=0).fit(X, y)
+    params = {"hidden_layer_sizes": (16,), "max_iter": 15, "calibration": None}
+    model = DeltaUQClassifier(**params, random_state=0).fit(X, y)
     labels = np.searchsorted(model.classes_, y)
     frequencies = (np.bincount(labels) + 1) / (len(y) + 3)
     rng = numpy_rng(model.seed_, Stream.FOLDS)

@@ -22,7 +22,7 @@ REGRESSORS = {
 }
 CLASSIFIERS = {
     "Delta-UQ": DeltaUQClassifier(**FEW),
-    "tempered": DeltaUQClassifier(**FEW, temper=True),
+    "tempered": DeltaUQClassifier(**FEW, calibration="spread"),
     "without hold-out": DeltaUQClassifier(**FEW, early_stopping=False),
     "deep ensemble": baselines.DeepEnsembleClassifier(**FEW),
 }

@@ -1,0 +1,117 @@
+"""Calibration of a classifier: which temperature it gets, and what each kind needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sk_deltauq._estimators.logits import FrequencyMixing, LogitAdjustment, find_spread_range
+from sk_deltauq._host import Stream, numpy_rng
+from sk_deltauq._temperature import NearestRows, Temperature, find_reach
+from sk_deltauq._training.held_out import HoldOut
+from sk_deltauq._training.held_out_logits import HeldOutLogits
+from sk_deltauq._training.logit_calibration import (
+    DEFAULT_EXPONENT,
+    find_base_temperature,
+    find_distance_temperature,
+)
+from sk_deltauq._training.method import DrawContext
+from sk_deltauq._training.net import StackedNet
+
+# Values of the parameter `calibration`, beside None.
+KINDS = {"distance", "temperature", "spread"}
+
+# Of them, those that cannot do without held-out rows.
+_NEED_HELD_OUT_ROWS = {"temperature": "temperature", "spread": "logit_std_range"}
+
+
+@dataclass(frozen=True)
+class ClassifierCalibration:
+    """What a classifier knows of its training rows and of its errors on held-out rows."""
+
+    nearest: NearestRows
+    kind: str | None = None
+    temperature: Temperature | None = None
+    spread_range: tuple[float, float] | None = None
+    mixing: FrequencyMixing | None = None
+    # The numbers of the temperature, by name, for the fitted attribute `calibration_`.
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+    def make_adjustment(self) -> LogitAdjustment:
+        """Return the module that applies the calibration."""
+        nearest = self.nearest if self.kind == "distance" else None
+        return LogitAdjustment(nearest, self.temperature, self.spread_range, self.mixing)
+
+
+def check_calibration(
+    kind: str | None, earlier: ClassifierCalibration | None, *, holds_out: bool, reason: str
+) -> None:
+    """Raise an error if the kind needs held-out rows, and there are none.
+
+    `earlier` is the calibration of the fit that `partial_fit` continues. `reason` says why there
+    are no held-out rows.
+    """
+    needed = _NEED_HELD_OUT_ROWS.get(str(kind))
+    if needed is None or holds_out or (earlier is not None and needed in earlier.numbers):
+        return
+    raise ValueError(
+        f"calibration={kind!r} takes its numbers from held-out rows, and there are none {reason}. "
+        "Use early_stopping=True with fit, or calibration='distance' or None."
+    )
+
+
+def calibrate_classifier(
+    net: StackedNet,
+    hold_out: HoldOut | None,
+    context: DrawContext,
+    kind: str | None,
+    n_classes: int,
+    earlier: ClassifierCalibration | None,
+) -> ClassifierCalibration:
+    """Sample the training rows, and learn from the held-out rows.
+
+    `earlier` is the calibration of the fit that `partial_fit` continues. Without held-out rows its
+    numbers stay.
+    """
+    data, call = context.data, context.call
+    keys = numpy_rng(context.seed, Stream.CALIBRATION, call).random(len(data.x))
+    nearest = NearestRows.pick(data.x, keys, data.groups, earlier and earlier.nearest)
+    nearest.to(context.settings.device)
+    reach = find_reach(nearest.measure_own()) if kind == "distance" else 0.0
+    if hold_out is None:
+        return _calibrate_without_held_out_rows(nearest, kind, reach, earlier)
+    rng = numpy_rng(context.seed, Stream.CALIBRATION, call, 1)
+    held = HeldOutLogits.collect(net, hold_out, rng)
+    temperature, spread_range, numbers = None, None, {}
+    if kind == "distance":
+        pool = nearest.rows.cpu().numpy()
+        temperature = find_distance_temperature(net, held, reach, pool, rng)
+        numbers = {"exponent": float(temperature.exponent), "reach": reach}
+    elif kind == "temperature":
+        temperature = find_base_temperature(held)
+        numbers = {"temperature": float(temperature.base)}
+    elif kind == "spread":
+        spread_range = find_spread_range(net, hold_out)
+        numbers = {"logit_std_range": spread_range}
+    mixing = FrequencyMixing.estimate(held, temperature, data, n_classes)
+    return ClassifierCalibration(nearest, kind, temperature, spread_range, mixing, numbers)
+
+
+def _calibrate_without_held_out_rows(
+    nearest: NearestRows, kind: str | None, reach: float, earlier: ClassifierCalibration | None
+) -> ClassifierCalibration:
+    """Take the numbers of the earlier fit, or the prior."""
+    known = {} if earlier is None else earlier.numbers
+    temperature, spread_range, numbers = None, None, {}
+    if kind == "distance":
+        exponent = known.get("exponent", DEFAULT_EXPONENT)
+        temperature = Temperature(exponent=exponent, reach=reach)
+        numbers = {"exponent": exponent, "reach": reach}
+    elif kind == "temperature":
+        numbers = {"temperature": known["temperature"]}
+        temperature = Temperature(base=known["temperature"])
+    elif kind == "spread":
+        spread_range = known["logit_std_range"]
+        numbers = {"logit_std_range": spread_range}
+    mixing = None if earlier is None else earlier.mixing
+    return ClassifierCalibration(nearest, kind, temperature, spread_range, mixing, numbers)

@@ -1,0 +1,148 @@
+"""Held-out logits and temperatures, by a second route."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import log_softmax, logsumexp
+from sklearn.datasets import make_blobs
+from sklearn.metrics import log_loss
+
+from sk_deltauq import DeltaUQClassifier
+from sk_deltauq._host import Stream, numpy_rng
+from sk_deltauq._training.folds import assign_folds
+from sk_deltauq._training.held_out_logits import FoldLogits, HeldOutLogits
+from sk_deltauq._training.logit_calibration import CORRUPTIONS, find_base_temperature
+from sk_deltauq._validation import scale_to_tensor
+
+SMALL = {"hidden_layer_sizes": (16,), "max_iter": 15, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_blobs(80, n_features=3, centers=4, cluster_std=3, random_state=0)
+    return X, np.array(["a", "b", "c", "d"])[y]
+
+
+def make_held(logits, labels):
+    """One fold of rows inside."""
+    n = logits.shape[1]
+    fold = FoldLogits(
+        members=[0],
+        logits=torch.from_numpy(logits),
+        labels=torch.from_numpy(labels),
+        weights=torch.ones(n).double(),
+        x=torch.zeros(n, 1),
+        distances=torch.zeros(n),
+        references=torch.zeros(1, 1),
+    )
+    return HeldOutLogits((fold,), n, float(n))
+
+
+def test_too_sure_logits_get_the_temperature_that_makes_them_right():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(1, 20_000, 3))
+    proba = np.exp(log_softmax(logits[0], axis=1))
+    labels = (proba.cumsum(axis=1) > rng.random((len(proba), 1))).argmax(axis=1)
+    found = find_base_temperature(make_held(3 * logits, labels))
+    assert float(found.base) == pytest.approx(3, rel=0.05)
+
+
+def test_few_rows_hardly_change_the_temperature():
+    logits = np.array([[[9.0, 0.0]] * 3])
+    assert float(find_base_temperature(make_held(logits, np.ones(3, int))).base) < 20
+    right = float(find_base_temperature(make_held(logits / 9, np.zeros(3, int))).base)
+    assert 0.8 < right < 1
+
+
+def test_the_temperature_minimises_the_log_loss_of_the_networks_that_held_the_rows_out(data):
+    """The loss at the temperature found, and at others, row by row from single networks."""
+    X, y = (part[:40] for part in data)
+    model = DeltaUQClassifier(**SMALL, calibration="temperature").fit(X, y)
+    labels = np.searchsorted(model.classes_, y)
+    _, held_out = assign_folds(numpy_rng(model.seed_, Stream.FOLDS), 40, 5, 5, labels)
+    predictor = model._predictor()
+    with torch.inference_mode():
+        (logits,) = predictor.module(scale_to_tensor(X, predictor.x_scaler))
+    logits = logits.unflatten(0, (model.n_networks_, -1)).double().numpy()
+
+    def loss(temperature):
+        own = np.concatenate([logits[m][:, rows] for m, rows in enumerate(held_out)], axis=1)
+        log_proba = logsumexp(log_softmax(own / temperature, axis=2), axis=0) - np.log(len(own))
+        observed = log_proba[np.arange(held_out.size), labels[held_out.ravel()]]
+        return -observed.mean() + 20 / held_out.size * np.log(temperature) ** 2 / 2
+
+    best = model.calibration_["temperature"]
+    assert loss(best) < min(loss(0.98 * best), loss(1.02 * best))
+    mixing = model._calibration_.mixing
+    proba = np.exp(log_softmax(logits / best, axis=3)).mean(axis=(0, 1))
+    expected = (1 - mixing.weight) * proba + mixing.weight * mixing.frequencies
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-4)
+
+
+def test_the_temperature_by_distance_in_a_prediction(data):
+    X, y = data
+    model = DeltaUQClassifier(**SMALL).fit(X, y)
+    exponent, reach = model.calibration_["exponent"], model.calibration_["reach"]
+    far = np.concatenate([X[:5], 4 * X[:5]])
+    x = scale_to_tensor(far, model.x_scaler_)
+    train = scale_to_tensor(X, model.x_scaler_)
+    distance = torch.cdist(x, train, compute_mode="donot_use_mm_for_euclid_dist")
+    distance = distance.sort(dim=1).values[:, :5].mean(dim=1).numpy()
+    temperature = (np.maximum(distance + 0.25, reach + 0.25) / (reach + 0.25)) ** exponent
+    assert temperature.min() == 1
+    assert np.median(temperature[5:]) > 5
+    (logits,) = model._predictor().module(x)
+    tempered = log_softmax(logits.detach().double().numpy() / temperature[:, None], axis=2)
+    np.testing.assert_allclose(
+        np.exp(model.predict_log_proba(far)),
+        mix(model, np.exp(tempered).mean(axis=0)),
+        rtol=1e-4,
+    )
+
+
+def mix(model, proba):
+    mixing = model._calibration_.mixing
+    return (1 - mixing.weight) * proba + mixing.weight * mixing.frequencies
+
+
+def test_shifted_rows_are_better_calibrated_with_a_temperature_by_distance(data):
+    X, y = data
+    shifted = X + np.random.default_rng(1).normal(size=X.shape) * 3 * X.std(axis=0)
+    losses = {}
+    for calibration in (None, "distance"):
+        params = {**SMALL, "max_iter": 60, "calibration": calibration}
+        model = DeltaUQClassifier(**params).fit(X, y)
+        losses[calibration] = log_loss(y, model.predict_proba(shifted))
+    assert losses["distance"] < 0.9 * losses[None]
+
+
+def test_without_held_out_rows_the_exponent_is_two_and_partial_fit_keeps_it(data):
+    X, y = data
+    model = DeltaUQClassifier(**SMALL, early_stopping=False).fit(X, y)
+    assert model.calibration_["exponent"] == 2
+    model = DeltaUQClassifier(**SMALL).fit(X, y)
+    before = dict(model.calibration_)
+    assert before["exponent"] != 2
+    model.partial_fit(X + 1, y)
+    assert model.calibration_["exponent"] == before["exponent"]
+    assert model.calibration_["reach"] != before["reach"]
+    tempered = DeltaUQClassifier(**SMALL, calibration="temperature").fit(X, y)
+    before = dict(tempered.calibration_)
+    assert tempered.partial_fit(X, y).calibration_ == before
+
+
+def test_one_class_has_a_temperature_too(data):
+    X, _ = data
+    model = DeltaUQClassifier(**SMALL).fit(X, np.zeros(80))
+    assert np.isfinite(model.calibration_["exponent"])
+    np.testing.assert_array_equal(model.predict_proba(5 * X), 1)
+
+
+@pytest.mark.parametrize("corrupt", CORRUPTIONS)
+def test_corruptions_change_rows_and_keep_their_shape(corrupt):
+    rng = np.random.default_rng(0)
+    x, pool = rng.normal(size=(2, 200, 6))
+    found = corrupt(x, pool, rng)
+    assert found.shape == x.shape
+    assert np.isfinite(found).all()
+    assert 0.05 < np.abs(found - x).mean() < 2
