@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from sk_deltauq._estimators.classifier import NetworkClassifier
-from sk_deltauq._estimators.parameters import MODULE_CONSTRAINT
+from sk_deltauq._estimators.parameters import CORRUPTION_CONSTRAINT, MODULE_CONSTRAINT
 from sk_deltauq._methods.anchored import Anchored
 from sk_deltauq._sklearn import Interval, StrOptions
 
@@ -50,6 +50,14 @@ class DeltaUQClassifier(NetworkClassifier):
         scaled to [0, 1) by its range on held-out rows. The paper (section 4b) takes the range of
         the test batch, so its prediction for a row depends on the other rows. "temperature" and
         "spread" need held-out rows.
+    anchor_corruption : {"swap", "noise"}, callable or None, default=None
+        Corruption T of anchors in training. In one mini-batch in ten the network sees
+        `[T(c), x - c]` in place of `[c, x - c]` (section 4 of [1]_, consistency training). "swap"
+        replaces 30 % of the features by those of other rows, and "noise" adds normal noise with a
+        standard deviation of 0.5 standardised units. A callable is called as `T(rows, generator)`
+        with a tensor of standardised rows, of shape (n_rows, n_features), and a
+        `torch.Generator`, and returns a tensor of this shape. The pair is also an augmentation of
+        the rows: it is the row `x + T(c) - c` with the anchor `T(c)`.
     temper : bool, default="deprecated"
         Deprecated. True is `calibration="spread"`, and False is `calibration=None`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
@@ -201,6 +209,7 @@ class DeltaUQClassifier(NetworkClassifier):
     n_members: int = 1
     class_weight: dict | str | None = None
     calibration: str | None = "distance"
+    anchor_corruption: str | Callable | None = None
     temper: bool | str = "deprecated"
     embedding: str | None = "auto"
     categorical_features: Any = "from_dtype"
@@ -227,6 +236,7 @@ class DeltaUQClassifier(NetworkClassifier):
         **NetworkClassifier._parameter_constraints,
         **MODULE_CONSTRAINT,
         "n_anchors": [Interval(Integral, 1, None, closed="left")],
+        "anchor_corruption": CORRUPTION_CONSTRAINT,
         "temper": ["boolean", StrOptions({"deprecated"})],
     }
 

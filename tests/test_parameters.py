@@ -58,6 +58,7 @@ OWN_MISTAKES = {
     "classifier": {
         "class_weight": ["even", 1, [1, 2]],
         "calibration": ["isotonic", True, 1],
+        "anchor_corruption": ["blur", True, 1],
         "temper": ["yes", None, 2],
     },
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 from sk_deltauq._networks.mlp import ACTIVATIONS, EMBEDDINGS
 from sk_deltauq._sklearn import HasMethods, Interval, StrOptions
+from sk_deltauq._training.corruption import CORRUPTIONS
 
 # For all estimators.
 TABLE_CONSTRAINTS: dict[str, Any] = {
@@ -40,6 +41,9 @@ NETWORK_CONSTRAINTS: dict[str, Any] = {
 
 # For methods that can also train copies of a user's own module.
 MODULE_CONSTRAINT: dict[str, Any] = {"module": [callable, None]}
+
+# For classifiers, and the name of the option of methods without anchors.
+CORRUPTION_CONSTRAINT: list[Any] = [StrOptions(set(CORRUPTIONS)), callable, None]
 
 # For all regressors.
 TARGET_CONSTRAINT: dict[str, Any] = {

@@ -10,7 +10,7 @@ from sk_deltauq._storage.files import read_file, write_file
 from sk_deltauq._storage.values import Decoder, Encoder, NotStorable
 
 # Parameters whose values may be code of the user. The user hands them back to `load`.
-_GIVEN = "module", "net_params"
+_GIVEN = "module", "net_params", "anchor_corruption", "input_corruption"
 
 _WAYS_OUT = {
     "target_transform": "Files can hold the transformations that have a name, such as "

@@ -24,6 +24,7 @@ from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import Network, NetworkSpec
 from sk_deltauq._predictor import NetworkComponents, Predictor
 from sk_deltauq._training.budget import Budget
+from sk_deltauq._training.corruption import corrupt_batches
 from sk_deltauq._training.folds import plan_hold_out, warn_about_hold_out
 from sk_deltauq._training.held_out import HoldOut, make_monitor
 from sk_deltauq._training.method import DrawContext, Method
@@ -177,7 +178,7 @@ def prepare_fit(
         net, network = None, method.network(spec)
         spec = replace(spec, generators=[])
     kept = method.draw(network, context)
-    batches = method.batches(network, rows, batch_size)
+    batches = corrupt_batches(method.batches(network, rows, batch_size), params, rows.generators)
     net = make_net(network, head, settings, batch_size, previous=net)
     start = TrainedNet(net, method, kept, seed, call, fixed, spec, settings)
     return NetworkFit(settings, rows, batches, context, start)

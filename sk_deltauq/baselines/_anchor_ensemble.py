@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sk_deltauq._estimators.classifier import NetworkClassifier
 from sk_deltauq._estimators.network_regressor import NetworkRegressor
-from sk_deltauq._estimators.parameters import MODULE_CONSTRAINT
+from sk_deltauq._estimators.parameters import CORRUPTION_CONSTRAINT, MODULE_CONSTRAINT
 from sk_deltauq._methods.shifted import Shifted
 
 
@@ -228,6 +228,9 @@ class AnchorEnsembleClassifier(NetworkClassifier):
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     calibration : {"distance", "temperature", "spread"} or None, default="distance"
         How to divide the logits of each row by a temperature.
+    input_corruption : {"swap", "noise"}, callable or None, default=None
+        Augmentation of one mini-batch in ten: the row `x + T(c) - c` in place of `x`, with a
+        random training row `c` and the corruption T of `DeltaUQClassifier`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
@@ -331,6 +334,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     n_members: int = 5
     class_weight: dict | str | None = None
     calibration: str | None = "distance"
+    input_corruption: str | Callable | None = None
     embedding: str | None = "auto"
     categorical_features: Any = "from_dtype"
     missing_values: str = "indicator"
@@ -354,6 +358,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkClassifier._parameter_constraints,
+        "input_corruption": CORRUPTION_CONSTRAINT,
         **MODULE_CONSTRAINT,
     }
 

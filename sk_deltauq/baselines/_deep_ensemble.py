@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sk_deltauq._estimators.classifier import NetworkClassifier
 from sk_deltauq._estimators.network_regressor import NetworkRegressor
-from sk_deltauq._estimators.parameters import MODULE_CONSTRAINT
+from sk_deltauq._estimators.parameters import CORRUPTION_CONSTRAINT, MODULE_CONSTRAINT
 from sk_deltauq._methods.ensemble import Ensemble
 from sk_deltauq._sklearn import Interval
 
@@ -226,6 +226,9 @@ class DeepEnsembleClassifier(NetworkClassifier):
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     calibration : {"distance", "temperature", "spread"} or None, default="distance"
         How to divide the logits of each row by a temperature.
+    input_corruption : {"swap", "noise"}, callable or None, default=None
+        Augmentation of one mini-batch in ten: the row `x + T(c) - c` in place of `x`, with a
+        random training row `c` and the corruption T of `DeltaUQClassifier`.
     adversarial_epsilon : float, default=0.0
         Step of adversarial training, as a fraction of each feature's range over the training rows
         (0.01 in the paper).
@@ -330,6 +333,7 @@ class DeepEnsembleClassifier(NetworkClassifier):
     n_members: int = 5
     class_weight: dict | str | None = None
     calibration: str | None = "distance"
+    input_corruption: str | Callable | None = None
     adversarial_epsilon: float = 0.0
     embedding: str | None = "auto"
     categorical_features: Any = "from_dtype"
@@ -354,6 +358,7 @@ class DeepEnsembleClassifier(NetworkClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkClassifier._parameter_constraints,
+        "input_corruption": CORRUPTION_CONSTRAINT,
         **MODULE_CONSTRAINT,
         "adversarial_epsilon": [Interval(Real, 0, None, closed="left")],
     }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sk_deltauq._estimators.classifier import NetworkClassifier
 from sk_deltauq._estimators.network_regressor import NetworkRegressor
+from sk_deltauq._estimators.parameters import CORRUPTION_CONSTRAINT
 from sk_deltauq._methods.dropout import RATES, Dropout
 from sk_deltauq._sklearn import Interval, StrOptions
 
@@ -235,6 +237,9 @@ class MCDropoutClassifier(NetworkClassifier):
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     calibration : {"distance", "temperature", "spread"} or None, default="distance"
         How to divide the logits of each row by a temperature.
+    input_corruption : {"swap", "noise"}, callable or None, default=None
+        Augmentation of one mini-batch in ten: the row `x + T(c) - c` in place of `x`, with a
+        random training row `c` and the corruption T of `DeltaUQClassifier`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
@@ -339,6 +344,7 @@ class MCDropoutClassifier(NetworkClassifier):
     n_members: int = 1
     class_weight: dict | str | None = None
     calibration: str | None = "distance"
+    input_corruption: str | Callable | None = None
     embedding: str | None = "auto"
     categorical_features: Any = "from_dtype"
     missing_values: str = "indicator"
@@ -362,6 +368,7 @@ class MCDropoutClassifier(NetworkClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkClassifier._parameter_constraints,
+        "input_corruption": CORRUPTION_CONSTRAINT,
         "dropout": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "n_masks": [Interval(Integral, 1, None, closed="left")],
     }

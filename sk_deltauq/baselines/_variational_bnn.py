@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sk_deltauq._estimators.classifier import NetworkClassifier
 from sk_deltauq._estimators.network_regressor import NetworkRegressor
-from sk_deltauq._estimators.parameters import without
+from sk_deltauq._estimators.parameters import CORRUPTION_CONSTRAINT, without
 from sk_deltauq._methods.variational import Variational
 from sk_deltauq._sklearn import Interval
 
@@ -243,6 +244,9 @@ class VariationalBNNClassifier(NetworkClassifier):
         Weights `{label: weight}`; "balanced" weights classes inversely to their frequencies.
     calibration : {"distance", "temperature", "spread"} or None, default="distance"
         How to divide the logits of each row by a temperature.
+    input_corruption : {"swap", "noise"}, callable or None, default=None
+        Augmentation of one mini-batch in ten: the row `x + T(c) - c` in place of `x`, with a
+        random training row `c` and the corruption T of `DeltaUQClassifier`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
@@ -343,6 +347,7 @@ class VariationalBNNClassifier(NetworkClassifier):
     n_members: int = 1
     class_weight: dict | str | None = None
     calibration: str | None = "distance"
+    input_corruption: str | Callable | None = None
     embedding: str | None = "auto"
     categorical_features: Any = "from_dtype"
     missing_values: str = "indicator"
@@ -364,6 +369,7 @@ class VariationalBNNClassifier(NetworkClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **without(NetworkClassifier._parameter_constraints, "alpha"),
+        "input_corruption": CORRUPTION_CONSTRAINT,
         "prior_std": [Interval(Real, 0, None, closed="neither")],
         "kl_weight": [Interval(Real, 0, None, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],

@@ -13,7 +13,8 @@ from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
 from tests._helpers import assert_close_answers, assert_same_answers
 
 # Only Delta-UQ has these parameters.
-ONLY_DELTA_UQ = {"anchors", "n_anchors", "n_neighbors", "anchor_pool", "temper", "widening"}
+ONLY_DELTA_UQ = {"anchors", "n_anchors", "n_neighbors", "anchor_pool"}
+ONLY_DELTA_UQ |= {"anchor_corruption", "temper", "widening"}
 # For each method: further parameters of Delta-UQ that it lacks, and parameters of its own.
 DIFFERENT = {
     "AnchorEnsemble": (set(), set()),
@@ -128,6 +129,8 @@ def test_parameters_are_the_parameters_of_delta_uq(name, method):
     own, theirs = (inspect.signature(c).parameters for c in (cls, reference(name)))
     without, with_own = DIFFERENT[method]
     assert theirs.keys() - own.keys() == (without | ONLY_DELTA_UQ) & theirs.keys()
+    if not name.endswith("Regressor"):
+        with_own = with_own | {"input_corruption"}
     assert own.keys() - theirs.keys() == with_own
     for parameter in (
         (own.keys() & theirs.keys()) - {"n_members"} - OWN_DEFAULTS.get(method, set())

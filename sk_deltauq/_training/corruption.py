@@ -1,0 +1,106 @@
+"""Corrupted anchors in training: the consistency training of the Delta-UQ paper, for tables.
+
+In some mini-batches the network sees `[T(c), x - c]` in place of `[c, x - c]`, with a corruption T
+and the same target (section 4). This pair is the row `x + T(c) - c` with the anchor `T(c)`. So
+anchors are corrupted, and rows are augmented. A method without anchors can have the second part
+alone: `x + T(c) - c` for a random training row `c`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+# One mini-batch in ten, as in the paper.
+_SHARE = 0.1
+
+# Standard deviation of the noise, in standardised features.
+_NOISE = 0.5
+
+# Fraction of the features that another row gives.
+_SWAPPED = 0.3
+
+# Maps standardised rows (row, feature) and a generator to rows of the same shape.
+Corruption = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
+
+
+def add_noise(rows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Add normal noise to every feature."""
+    return rows + _NOISE * _draw(torch.randn, rows, generator)
+
+
+def swap_features(rows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Replace features by those of other rows: the distribution of each feature stays."""
+    order = torch.randperm(len(rows), generator=generator, device="cpu").to(rows.device)
+    return torch.where(_draw(torch.rand, rows, generator) < _SWAPPED, rows[order], rows)
+
+
+def _draw(function, rows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    # On the CPU, so that the device does not change the numbers.
+    return function(rows.shape, generator=generator, device="cpu").to(rows.device)
+
+
+CORRUPTIONS: dict[str, Corruption] = {"noise": add_noise, "swap": swap_features}
+
+
+@dataclass(frozen=True)
+class CorruptedBatches:
+    """Mini-batches of which each member gets about one in ten corrupted.
+
+    The numbers of a member come from its own generator, so that it meets the same batches alone
+    and in a stack.
+    """
+
+    batches: Iterable  # yields `(inputs, target)`; inputs are `(member, feature, sample)`
+    corruption: Corruption
+    generators: list[torch.Generator]  # one per member
+    has_anchors: bool  # the second input holds the anchors
+
+    def __iter__(self):
+        for (x, *rest), target in self.batches:
+            draws = [float(torch.rand((), generator=g, device="cpu")) for g in self.generators]
+            chosen = [member for member, draw in enumerate(draws) if draw < _SHARE]
+            if chosen:
+                x, *rest = x.clone(), *(part.clone() for part in rest)
+            for member in chosen:
+                generator = self.generators[member]
+                anchors = (
+                    rest[0][member].T if self.has_anchors else _shuffle(x[member].T, generator)
+                )
+                change = self._corrupt(anchors, generator) - anchors
+                x[member] += change.T
+                if self.has_anchors:
+                    rest[0][member] += change.T
+            yield (x, *rest), target
+
+    def _corrupt(self, rows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        """Corrupt rows `(row, feature)`; a function of the user may fail."""
+        found = self.corruption(rows, generator)
+        if not (isinstance(found, torch.Tensor) and found.shape == rows.shape):
+            shape = getattr(found, "shape", None)
+            got = type(found).__name__ if shape is None else f"{type(found).__name__} {shape}"
+            raise ValueError(
+                "The corruption of the training rows must return a torch tensor of the same shape "
+                f"as its input, {tuple(rows.shape)}, got {got}."
+            )
+        return found.to(rows)
+
+
+def corrupt_batches(
+    batches: Iterable, params: Mapping[str, Any], generators: list[torch.Generator]
+) -> Iterable:
+    """Corrupt mini-batches as the parameters of an estimator ask for."""
+    for name in ("anchor_corruption", "input_corruption"):
+        if (chosen := params.get(name)) is not None:
+            corruption = CORRUPTIONS[chosen] if isinstance(chosen, str) else chosen
+            return CorruptedBatches(
+                batches, corruption, generators, has_anchors=name == "anchor_corruption"
+            )
+    return batches
+
+
+def _shuffle(rows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return rows[torch.randperm(len(rows), generator=generator, device="cpu").to(rows.device)]
