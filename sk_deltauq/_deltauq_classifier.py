@@ -53,7 +53,7 @@ class DeltaUQClassifier(NetworkClassifier):
     anchor_corruption : {"swap", "noise"}, callable or None, default=None
         Corruption T of anchors in training. In one mini-batch in ten the network sees
         `[T(c), x - c]` in place of `[c, x - c]` (section 4 of [1]_, consistency training). "swap"
-        replaces 30 % of the features by those of other rows, and "noise" adds normal noise with a
+        takes 30 % of the features from other rows, and "noise" adds normal noise with a
         standard deviation of 0.5 standardised units. A callable is called as `T(rows, generator)`
         with a tensor of standardised rows, of shape (n_rows, n_features), and a
         `torch.Generator`, and returns a tensor of this shape. The pair is also an augmentation of

@@ -95,7 +95,7 @@ class NearestRows(nn.Module):
         return cls(rows[order], keys[order], groups[order])
 
     def measure_own(self) -> np.ndarray:
-        """Return the distance of each reference row from those of other groups, `(reference,)`.
+        """Return the distance of each reference row from reference rows of other groups, `(reference,)`.
 
         The result is empty if there is no other group.
         """

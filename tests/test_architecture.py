@@ -19,11 +19,12 @@ ROOT = Path(__file__).parents[1]
 # entry; inside it, only cycles are forbidden.
 LAYERS = [
     {"_sklearn", "_host", "_warnings", "_storage", "_lazy", "exceptions"},
-    {"_duplicates", "_columns", "_outliers", "_wrappers"},
+    {"_duplicates", "_columns", "_outliers", "_outlier_scores", "_wrappers"},
     {"_tables"},
     {"distributions", "_networks", "_validation", "_novelty", "_rarity", "_temperature"},
     {"metrics", "_predictor"},
     {"_conformal"},
+    {"_prediction_sets"},
     {"_training"},
     {"_methods"},
     {"_estimators"},

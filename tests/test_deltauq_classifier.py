@@ -131,12 +131,14 @@ def test_shapes(fitted, X):
         "std",
         *(
             f"predict_uncertainty.{part}"
-            for part in ("epistemic", "aleatoric", "total", "mutual_information")
+            for part in ("epistemic", "aleatoric", "total", "mutual_information", "logit_std")
         ),
     }
     assert found["predict_proba"].shape == found["predict_log_proba"].shape == (7, 3)
     np.testing.assert_array_equal(fitted.predict(X[:7]), found["predict"])
-    np.testing.assert_array_equal(found["std"], found["predict_uncertainty.epistemic"])
+    np.testing.assert_allclose(
+        found["std"] ** 2, (1 - (found["predict_proba"] ** 2).sum(axis=1)) / 2, atol=1e-12
+    )
     assert_finite(found)
 
 
@@ -161,7 +163,7 @@ def test_answers_follow_from_the_logits_of_each_anchor(classification_data):
     proba = components.mean(axis=0)
     parts = model.predict_uncertainty(X)
     np.testing.assert_allclose(model.predict_proba(X), proba, rtol=1e-5)
-    np.testing.assert_allclose(parts.epistemic, logits.std(axis=0, ddof=1).mean(axis=1), rtol=1e-4)
+    np.testing.assert_allclose(parts.logit_std, logits.std(axis=0, ddof=1).mean(axis=1), rtol=1e-4)
     np.testing.assert_allclose(parts.total, entropy(proba, axis=1), rtol=1e-5)
     np.testing.assert_allclose(
         parts.aleatoric, entropy(components, axis=2).mean(axis=0), rtol=1e-5
@@ -170,7 +172,7 @@ def test_answers_follow_from_the_logits_of_each_anchor(classification_data):
 
 def test_total_entropy_is_the_sum_of_its_parts(fitted, X):
     parts = fitted.predict_uncertainty(X)
-    np.testing.assert_allclose(parts.total, parts.aleatoric + parts.mutual_information, atol=1e-12)
+    np.testing.assert_allclose(parts.total, parts.aleatoric + parts.epistemic, atol=1e-12)
     assert (parts.mutual_information > 0).any()
     assert (parts.mutual_information >= 0).all()
     assert parts.total.max() <= np.log(3) + 1e-12
@@ -181,10 +183,24 @@ def test_distribution_agrees_with_the_other_methods(fitted, X):
     np.testing.assert_allclose(dist.proba, fitted.predict_proba(X), rtol=1e-9)
     np.testing.assert_allclose(dist.log_proba, fitted.predict_log_proba(X), rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(dist.entropy, parts.total, rtol=1e-9)
+
+
+def test_without_calibration_the_parts_are_those_of_the_distribution(classification_data):
+    X, y = classification_data
+    model = classifier(max_iter=20, calibration=None).fit(X, y)
+    dist, parts = model.predict_dist(X), model.predict_uncertainty(X)
     np.testing.assert_allclose(dist.expected_entropy, parts.aleatoric, rtol=1e-9)
     np.testing.assert_allclose(dist.mutual_information, parts.mutual_information, atol=1e-9)
-    if fitted.calibration != "spread":
-        np.testing.assert_allclose(dist.epistemic, parts.epistemic, rtol=1e-9)
+    np.testing.assert_allclose(parts.epistemic, parts.mutual_information, atol=1e-9)
+    np.testing.assert_allclose(dist.epistemic, parts.logit_std, rtol=1e-9)
+
+
+def test_far_from_the_training_rows_the_epistemic_part_grows(classification_data):
+    X, y = classification_data
+    model = classifier(**LEARN).fit(X, y)
+    near, far = (model.predict_uncertainty(rows) for rows in (X, 20 * X))
+    assert np.median(far.epistemic) > 5 * np.median(near.epistemic)
+    assert np.median(far.epistemic) > np.median(far.mutual_information)
 
 
 def test_probabilities_become_confident_and_their_logarithm_stays_finite():
@@ -296,7 +312,7 @@ def test_tempering_shrinks_the_logits_by_the_uncertainty(tempered, X):
     expected = softmax(logits * shrink[None, :, None], axis=2).mean(axis=0)
     np.testing.assert_allclose(tempered.predict_proba(X), mix(tempered, expected), rtol=1e-4)
     # The uncertainty itself is that of the logits as the network gives them.
-    np.testing.assert_allclose(tempered.predict_uncertainty(X).epistemic, std, rtol=1e-4)
+    np.testing.assert_allclose(tempered.predict_uncertainty(X).logit_std, std, rtol=1e-4)
 
 
 def test_the_range_of_tempering_is_that_of_held_out_training_rows(tempered, classification_data):

@@ -8,10 +8,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from sklearn.base import ClassifierMixin
-from sklearn.utils import Bunch, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._estimators.base import BaseUQ
@@ -21,25 +19,17 @@ from sk_deltauq._estimators.classifier_calibration import (
     calibrate_classifier,
     check_calibration,
 )
+from sk_deltauq._estimators.labels import encode_labelled_rows
 from sk_deltauq._estimators.logits import LogitSummary, summarise_logits
+from sk_deltauq._estimators.outliers import score_outliers
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
+from sk_deltauq._estimators.sets import predict_sets
 from sk_deltauq._estimators.torch_modules import ClassifierModule
 from sk_deltauq._networks.heads import CategoricalHead
 from sk_deltauq._sklearn import StrOptions
-from sk_deltauq._tables.checks import check_table
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
-from sk_deltauq._validation import (
-    FitData,
-    FitPlan,
-    add_validation_rows,
-    check_groups,
-    check_weights,
-    drop_rows_without_weight,
-    keep_distinct_rows,
-    naming_validation_rows,
-    scale_rows,
-)
+from sk_deltauq._validation import FitPlan
 from sk_deltauq._warnings import warn_caller
 from sk_deltauq.distributions import CategoricalMixture
 
@@ -145,26 +135,28 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         return self._partial_fit(X, y, sample_weight, classes=classes)
 
     def predict(self, X, return_std=False):
-        """Predict the class and, on request, its epistemic uncertainty.
+        """Predict the class and, on request, the standard deviation of the label.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows to predict.
         return_std : bool, default=False
-            Whether to also return the epistemic uncertainty.
+            Whether to also return the standard deviation.
 
         Returns
         -------
         y_pred : ndarray of shape (n_samples,)
             Most probable label.
         y_std : ndarray of shape (n_samples,)
-            Standard deviation of the logits over the components, averaged over the classes: the
-            outlier score of the Delta-UQ paper. Only with `return_std=True`.
+            Standard deviation of the label, from 0 (certain) to below `1 / sqrt(2)`: the square
+            root of `sum_k p_k (1 - p_k) / 2`. For two classes it is the standard deviation of a
+            label in {0, 1}. Like the `return_std` of a regressor it holds both parts of the
+            uncertainty, and ranks rows by how likely an error is. Only with `return_std=True`.
         """
         found = self._summarise(X)
         labels = self.classes_[found.proba.argmax(axis=1)]
-        return (labels, found.epistemic) if return_std else labels
+        return (labels, found.std) if return_std else labels
 
     def predict_proba(self, X):
         """Predict the probability of each class.
@@ -200,20 +192,89 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         parts : Bunch
             Arrays of shape (n_samples,):
 
-            - `epistemic`: standard deviation of the logits over the components (eq. 6 of the
-              Delta-UQ paper), averaged over the classes.
             - `total`: entropy of `predict_proba`, in nats.
-            - `aleatoric`: mean entropy of the components, in nats.
-            - `mutual_information`: `total - aleatoric`, in nats. It measures how much the
-              components disagree.
+            - `aleatoric`: mean entropy of the components, in nats, without the temperature by
+              distance or spread: classes that overlap in the training rows.
+            - `epistemic`: `total - aleatoric`, in nats: the disagreement of the components, and
+              the distance from the training rows.
+            - `mutual_information`: the disagreement of the components alone, in nats.
+            - `logit_std`: standard deviation of the logits over the components (eq. 6 of the
+              Delta-UQ paper), averaged over the classes. It follows the size of the logits.
         """
         found = self._summarise(X)
-        return Bunch(
-            epistemic=found.epistemic,
-            aleatoric=found.aleatoric,
-            total=found.total,
-            mutual_information=np.maximum(found.total - found.aleatoric, 0.0),
-        )
+        names = "total", "aleatoric", "epistemic", "mutual_information", "logit_std"
+        return Bunch(**{name: getattr(found, name) for name in names})
+
+    def outlier_score(self, X, kind="combined"):
+        """Score how strange each row is; higher is stranger.
+
+        The score of a row does not depend on the other rows. A threshold, such as the 95 %
+        quantile of the scores of rows that were not used to fit, turns it into a decision.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+        kind : str, default="combined"
+            - "combined": Fisher's combination of the p-values of the entropy (before the
+              calibration) and of the distance, among held-out rows.
+            - "distance": mean distance from the 5 nearest of up to 2,000 training rows, in
+              standardised features that are squashed to (-3, 3).
+            - "entropy": entropy of `predict_proba`, in nats.
+            - "mutual_information": disagreement of the components before the calibration, in nats.
+            - "logit_std": standard deviation of the logits over the components, averaged over the
+              classes. It is the score of the Delta-UQ paper and follows the size of the logits.
+            - "energy": minus the log of the sum of the exponentials of the logits, averaged over
+              the components (Liu et al., "Energy-based Out-of-distribution Detection", 2020).
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            One score per row.
+
+        Raises
+        ------
+        ValueError
+            If `kind` is unknown, or is "combined" and no row was held out of training.
+        """
+        self._check_fitted()
+        return score_outliers(self._calibration_, self._map_logits, X, kind)
+
+    def predict_set(self, X, coverage=0.9, method="aps", allow_empty=True):
+        """Predict sets of classes that contain the label with a given probability.
+
+        The sets are cross-conformal: every held-out row is compared by the networks that did not
+        train on it. For rows like the training rows the coverage is close to `coverage`, and at
+        least `2 * coverage - 1` by theory. Rows of another distribution have no guarantee.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        coverage : float, default=0.9
+            Probability that the set contains the label, in (0, 1).
+        method : {"aps", "raps", "lac"}, default="aps"
+            "aps" (Romano, Sesia and Candès, 2020) makes larger sets where classes are less
+            certain. "raps" (Angelopoulos et al., 2021) penalises classes of a high rank. "lac"
+            (Sadinle, Lei and Wasserman, 2019) has the smallest sets on average, and covers
+            uncertain rows less.
+        allow_empty : bool, default=True
+            Whether a set may be empty: no class conforms. False adds the most probable class. The
+            coverage is then at least the accuracy.
+
+        Returns
+        -------
+        sets : ndarray of bool of shape (n_samples, n_classes)
+            Whether a class is in the set of a row. Columns are in the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If there are too few held-out rows for this coverage, or none.
+        """
+        self._check_fitted()
+        held = self._calibration_.held_labels
+        return predict_sets(held, self._map_logits, X, coverage, method, allow_empty)
 
     def predict_dist(self, X):
         """Predict the full distribution over the classes.
@@ -228,22 +289,33 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         dist : CategoricalMixture
             One mixture for each row. Class numbers are positions in `classes_`.
         """
-        (logits,) = self._map_logits(X, lambda raw, adjusted: (adjusted.transpose(0, 1),))
+        (logits,) = self._map_logits(
+            X, lambda raw, adjusted, summarise, x: (adjusted.transpose(0, 1),)
+        )
         logits.flags.writeable = False  # so that the mixture shares it
         return CategoricalMixture(np.moveaxis(logits, 1, 0))
 
     def _summarise(self, X) -> LogitSummary:
         """Summarise the logits of each row, as arrays."""
-        return LogitSummary(*self._map_logits(X, summarise_logits))
+        return LogitSummary(*self._map_logits(X, lambda raw, adjusted, summarise, x: summarise()))
 
     def _map_logits(self, X, function):
-        """Apply a function of raw and adjusted logits `(component, row, class)`, in chunks."""
+        """Apply `function(raw, adjusted, summarise, x)`, in chunks.
+
+        It gets raw and adjusted logits `(component, row, class)`, a function that returns their
+        `LogitSummary`, and the scaled rows.
+        """
         X, predictor = self._check_rows(X), self._predictor()
         adjust = self._calibration_.make_adjustment().to(predictor.device)
 
         def map_chunk(x):
             logits = predictor.module(x)[0].double()
-            return function(logits, adjust(logits, x))
+            adjusted = adjust(logits, x)
+
+            def summarise():
+                return summarise_logits(logits, adjusted, adjust.adjust_inside(logits))
+
+            return function(logits, adjusted, summarise, x)
 
         return predictor.map_rows(X, map_chunk)
 
@@ -258,8 +330,9 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
 
             - `proba`, of shape (..., n_classes): as `predict_proba`.
             - `log_proba`, of shape (..., n_classes): as `predict_log_proba`.
-            - `epistemic`, `aleatoric`, `total`, `mutual_information`, of shape (...): as
-              `predict_uncertainty`.
+            - `std`, of shape (...): as `predict(X, return_std=True)`.
+            - `total`, `aleatoric`, `epistemic`, `mutual_information`, `logit_std`, of shape
+              (...): as `predict_uncertainty`.
             - `logits`, of shape (n_components, ..., n_classes): logits of the components, adjusted
               as in `predict_dist`.
 
@@ -290,71 +363,11 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         adjustment = deepcopy(self._calibration_.make_adjustment())
         return ClassifierModule(self._predictor(), adjustment)
 
-    def _encode(self, X, y, sample_weight, plan: FitPlan) -> FitData:
-        """Check the rows, scale them, and number the classes."""
-        X, y = check_table(self, X, y, reset=not plan.resume)
-        weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
-        X, y, weights, groups = drop_rows_without_weight(weights, X, y, weights, groups)
-        check_classification_targets(y)
-        if plan.partial and self.class_weight == "balanced":
-            raise ValueError(
-                "class_weight='balanced' needs all rows at once, and partial_fit sees "
-                "only some. Give the weights as a dict {label: weight}, or use sample_weight."
-            )
-        named = None if plan.classes is None else np.unique(np.asarray(plan.classes))
-        if not plan.resume:
-            self.classes_ = np.unique(y) if named is None else named
-        elif named is not None and not np.array_equal(named, self.classes_):
-            raise ValueError(
-                f"classes must equal the classes of the first call, {self.classes_.tolist()}, or "
-                f"be None, got {named.tolist()}. Start afresh with fit for other classes."
-            )
-        labels = self._number_classes(
-            y,
-            "y",
-            "Name all labels in the first call, partial_fit(..., classes=...), or start afresh "
-            "with fit.",
-        )
-        if self.class_weight is not None:
-            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)[labels]
-            if not (np.isfinite(factors).all() and factors.min() >= 0):
-                raise ValueError(
-                    "class_weight must hold finite weights of at least zero, got "
-                    f"{self.class_weight!r}. Use zero to leave a class out."
-                )
-            weights = weights * factors
-            if not weights.any():
-                raise ValueError(
-                    f"class_weight={self.class_weight!r} leaves no row with a positive weight. "
-                    "Give at least one class of y a positive weight."
-                )
-        # A class weight of zero equals a sample weight of zero.
-        X, labels, weights, groups = keep_distinct_rows(
-            self, X, labels[:, None], weights, groups, plan
-        )
-        labels = labels[:, 0]
-        data = scale_rows(self, X, _as_targets(labels), weights, labels, plan, groups)
-        if plan.validation is None:
-            return data
-        with naming_validation_rows():
-            X_val, y_val = check_table(self, *plan.validation, reset=False)
-        labels = self._number_classes(
-            y_val, "y_val", "Add rows with these labels to X, or drop them."
-        )
-        return add_validation_rows(data, X_val, _as_targets(labels), labels, self.x_scaler_)
-
-    def _number_classes(self, y, name: str, way_out: str) -> np.ndarray:
-        """Return the position of each label in `classes_`."""
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(
-                f"{name} has labels {unknown.tolist()} that are not among the classes "
-                f"{self.classes_.tolist()}. {way_out}"
-            )
-        return np.searchsorted(self.classes_, y)
-
     def _set_up(self, X, y, sample_weight, plan: FitPlan):
-        data, params = self._encode(X, y, sample_weight, plan), self.get_params(deep=False)
+        data, params = (
+            encode_labelled_rows(self, X, y, sample_weight, plan),
+            self.get_params(deep=False),
+        )
         method, make_head = self._method(plan), partial(CategoricalHead, len(self.classes_))
         embedding = None if params["embedding"] == "auto" else params["embedding"]
         previous, name = self._trained_ if plan.resume else None, type(self).__name__
@@ -395,8 +408,3 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
 
     def _predictor(self):
         return self._trained_.predictor(x_scaler=self.x_scaler_)
-
-
-def _as_targets(labels: np.ndarray) -> torch.Tensor:
-    """Class numbers `(row,)` as targets `(row, 1)`."""
-    return torch.from_numpy(labels.astype(np.float32))[:, None]

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sk_deltauq._estimators.logits import FrequencyMixing, LogitAdjustment, find_spread_range
+import numpy as np
+
+from sk_deltauq._estimators.logits import (
+    FrequencyMixing,
+    LogitAdjustment,
+    find_spread_range,
+    mean_log_proba,
+)
 from sk_deltauq._host import Stream, numpy_rng
+from sk_deltauq._outlier_scores import HeldOutScores
+from sk_deltauq._prediction_sets import HeldOutLabels
 from sk_deltauq._temperature import NearestRows, Temperature, find_reach
 from sk_deltauq._training.held_out import HoldOut
-from sk_deltauq._training.held_out_logits import HeldOutLogits
+from sk_deltauq._training.held_out_logits import HeldOutLogits, score_held_out
 from sk_deltauq._training.logit_calibration import (
     DEFAULT_EXPONENT,
     find_base_temperature,
@@ -34,6 +43,8 @@ class ClassifierCalibration:
     temperature: Temperature | None = None
     spread_range: tuple[float, float] | None = None
     mixing: FrequencyMixing | None = None
+    held_scores: HeldOutScores | None = None
+    held_labels: HeldOutLabels | None = None
     # The numbers of the temperature, by name, for the fitted attribute `calibration_`.
     numbers: dict[str, Any] = field(default_factory=dict)
 
@@ -94,7 +105,31 @@ def calibrate_classifier(
         spread_range = find_spread_range(net, hold_out)
         numbers = {"logit_std_range": spread_range}
     mixing = FrequencyMixing.estimate(held, temperature, data, n_classes)
-    return ClassifierCalibration(nearest, kind, temperature, spread_range, mixing, numbers)
+    found = ClassifierCalibration(
+        nearest, kind, temperature, spread_range, mixing, score_held_out(held), numbers=numbers
+    )
+    return replace(found, held_labels=_collect_labels(found, held, net, rng))
+
+
+def _collect_labels(
+    found: ClassifierCalibration, held: HeldOutLogits, net: StackedNet, rng: np.random.Generator
+) -> HeldOutLabels:
+    """Collect what the networks that did not train on a held-out row say of its label."""
+    adjustment = found.make_adjustment().to(found.nearest.rows.device)
+    n_members = net.module_.core.n_members
+    numbers = np.arange(net.module_.n_components).reshape(n_members, -1)
+    folds = []
+    for fold in held.folds:
+        log_proba = mean_log_proba(adjustment.adjust(fold.logits, fold.distances))
+        folds.append(
+            (
+                None if len(fold.members) == n_members else numbers[fold.members].ravel(),
+                log_proba.exp().cpu().numpy(),
+                fold.labels.cpu().numpy(),
+                fold.weights.cpu().numpy(),
+            )
+        )
+    return HeldOutLabels.collect(folds, rng)
 
 
 def _calibrate_without_held_out_rows(
@@ -113,5 +148,8 @@ def _calibrate_without_held_out_rows(
     elif kind == "spread":
         spread_range = known["logit_std_range"]
         numbers = {"logit_std_range": spread_range}
-    mixing = None if earlier is None else earlier.mixing
-    return ClassifierCalibration(nearest, kind, temperature, spread_range, mixing, numbers)
+    found = ClassifierCalibration(nearest, kind, temperature, spread_range, numbers=numbers)
+    if earlier is None:
+        return found
+    # No labels for prediction sets: the networks may now have trained on the held-out rows.
+    return replace(found, mixing=earlier.mixing, held_scores=earlier.held_scores)

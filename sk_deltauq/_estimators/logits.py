@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from sk_deltauq._outlier_scores import measure_entropy
 from sk_deltauq._temperature import NearestRows, Temperature
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.held_out_logits import HeldOutLogits
@@ -25,6 +26,11 @@ _PRIOR_ROWS = 6
 def mean_logit_std(logits: torch.Tensor) -> torch.Tensor:
     """Std of the logits over components (eq. 6), averaged over classes: `(row,)`."""
     return logits.std(dim=0, correction=1 if len(logits) > 1 else 0).mean(dim=1)
+
+
+def mean_log_proba(logits: torch.Tensor) -> torch.Tensor:
+    """Log of the mean of the components' probabilities, `(row, class)`."""
+    return logits.log_softmax(dim=2).logsumexp(dim=0) - np.log(len(logits))
 
 
 def find_spread_range(net: StackedNet, hold_out: HoldOut) -> tuple[float, float]:
@@ -111,11 +117,19 @@ class LogitAdjustment(nn.Module):
 
     def forward(self, logits: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Adjust every component: logits `(component, row, class)` of scaled rows `x`."""
+        return self.adjust(logits, self._measure(x))
+
+    def adjust(self, logits: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
+        """Adjust logits of rows at these distances from the training rows, `(row,)`."""
         if self.spread_range is not None:  # paper, section 4
             logits = temper_logits(logits, self.spread_range)
         if self.temperature is not None:
-            logits = logits / self.temperature(self._measure(x))[:, np.newaxis]
+            logits = logits / self.temperature(distances)[:, np.newaxis]
         return self.mix(logits)
+
+    def adjust_inside(self, logits: torch.Tensor) -> torch.Tensor:
+        """Adjust logits as if every row were near the training rows, and its spread small."""
+        return self.mix(logits if self.temperature is None else logits / self.temperature.base)
 
     def mix(self, logits: torch.Tensor) -> torch.Tensor:
         """Mix the probabilities with the class frequencies."""
@@ -132,29 +146,46 @@ class LogitSummary(NamedTuple):
 
     log_proba: Any  # (row, class), of the mean over the components
     proba: Any  # (row, class)
-    epistemic: Any  # (row,), std of the logits over the components
-    aleatoric: Any  # (row,), mean entropy of the components
+    std: Any  # (row,), standard deviation of the label
     total: Any  # (row,), entropy of `proba`
+    aleatoric: Any  # (row,), mean entropy of the components, as if the row were inside
+    epistemic: Any  # (row,), what is left of the total
+    mutual_information: Any  # (row,), of label and component, as if the row were inside
+    logit_std: Any  # (row,), std of the logits over the components
 
 
-def summarise_logits(logits: torch.Tensor, adjusted: torch.Tensor) -> LogitSummary:
-    """Summarise logits `(component, row, class)`, before and after the adjustment, in float64."""
-    of_components = adjusted.double().log_softmax(dim=2)
-    log_proba = of_components.logsumexp(dim=0) - np.log(len(adjusted))
+def summarise_logits(
+    logits: torch.Tensor, adjusted: torch.Tensor, inside: torch.Tensor
+) -> LogitSummary:
+    """Summarise logits `(component, row, class)` in float64.
+
+    They are as the networks give them, after the adjustment, and after the adjustment of a row
+    near the training rows. The increase of the entropy with the distance is epistemic, as in a
+    regressor.
+    """
+    log_proba = mean_log_proba(adjusted.double())
     proba = log_proba.exp()
     proba = proba / proba.sum(dim=1, keepdim=True)
+    total = measure_entropy(log_proba)
+    inside = inside.double()
+    aleatoric = measure_entropy(inside.log_softmax(dim=2)).mean(dim=0)
+    total_inside = measure_entropy(mean_log_proba(inside))
     return LogitSummary(
         log_proba,
         proba,
-        epistemic=mean_logit_std(logits.double()),
-        aleatoric=_entropy(of_components).mean(dim=0),
-        total=_entropy(log_proba),
+        std=_take_root((proba * (1 - proba)).sum(dim=1) / 2),
+        total=total,
+        aleatoric=torch.minimum(aleatoric, total),
+        epistemic=(total - aleatoric).clamp(min=0),
+        mutual_information=(total_inside - aleatoric).clamp(min=0),
+        logit_std=mean_logit_std(logits.double()),
     )
 
 
-def _entropy(log_proba: torch.Tensor) -> torch.Tensor:
-    """Entropy in nats, over the last axis; logarithms are finite where a probability is zero."""
-    return -(log_proba.exp() * log_proba).sum(dim=-1)
+def _take_root(variance: torch.Tensor) -> torch.Tensor:
+    """Return the root; its derivative at 0 is 0, not infinite."""
+    is_positive = variance > 0
+    return torch.where(is_positive, variance, 1.0).sqrt() * is_positive
 
 
 def _average_weight(own: np.ndarray, base: np.ndarray, row_weights: np.ndarray) -> float:

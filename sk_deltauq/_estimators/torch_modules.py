@@ -44,10 +44,12 @@ class ClassifierOutput(NamedTuple):
 
     proba: torch.Tensor
     log_proba: torch.Tensor
-    epistemic: torch.Tensor
-    aleatoric: torch.Tensor
+    std: torch.Tensor
     total: torch.Tensor
+    aleatoric: torch.Tensor
+    epistemic: torch.Tensor
     mutual_information: torch.Tensor
+    logit_std: torch.Tensor
     logits: torch.Tensor
 
 
@@ -155,15 +157,14 @@ class ClassifierModule(nn.Module):
         (logits,), x = self.components(X)
         logits = logits.double()
         adjusted = self.adjustment(logits, x)
-        found, last = summarise_logits(logits, adjusted), adjusted.shape[2:]
-        mutual_information = (found.total - found.aleatoric).clamp(min=0)
+        found = summarise_logits(logits, adjusted, self.adjustment.adjust_inside(logits))
+        last = adjusted.shape[2:]
+        parts = {
+            name: _shape_as(X, part, last=last if name in ("proba", "log_proba") else ())
+            for name, part in found._asdict().items()
+        }
         return ClassifierOutput(
-            proba=_shape_as(X, found.proba, last=last),
-            log_proba=_shape_as(X, found.log_proba, last=last),
-            epistemic=_shape_as(X, found.epistemic),
-            aleatoric=_shape_as(X, found.aleatoric),
-            total=_shape_as(X, found.total),
-            mutual_information=_shape_as(X, mutual_information),
+            **parts,
             logits=_shape_as(X, adjusted, (len(adjusted),), last),
         )
 

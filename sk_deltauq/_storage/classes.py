@@ -47,6 +47,9 @@ _MODULES = {
     "FoldScores": "sk_deltauq._conformal",
     "FrequencyMixing": "sk_deltauq._estimators.logits",
     "ClassifierCalibration": "sk_deltauq._estimators.classifier_calibration",
+    "FoldLabels": "sk_deltauq._prediction_sets",
+    "HeldOutLabels": "sk_deltauq._prediction_sets",
+    "HeldOutScores": "sk_deltauq._outlier_scores",
     "NearestRows": "sk_deltauq._temperature",
     "Temperature": "sk_deltauq._temperature",
     # transformations of the target

@@ -33,7 +33,7 @@ def add_noise(rows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def swap_features(rows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Replace features by those of other rows: the distribution of each feature stays."""
+    """Take some features from other rows: the distribution of each feature stays."""
     order = torch.randperm(len(rows), generator=generator, device="cpu").to(rows.device)
     return torch.where(_draw(torch.rand, rows, generator) < _SWAPPED, rows[order], rows)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from sk_deltauq._outlier_scores import HeldOutScores, measure_entropy, squash
 from sk_deltauq._temperature import measure_nearest
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.net import StackedNet
@@ -148,6 +149,18 @@ def _ask_about_own_rows(net: StackedNet, hold_out: HoldOut, kept: torch.Tensor):
     logits, x, y = zip(*chunks, strict=True)
     logits = torch.cat(logits, dim=1).unflatten(0, (len(x[0]), -1))
     return logits, torch.cat(x, dim=2), torch.cat(y, dim=2)
+
+
+def score_held_out(held: HeldOutLogits) -> HeldOutScores:
+    """Score the held-out rows, each by the networks that did not train on it."""
+
+    def measure_distance(fold):
+        return measure_nearest(squash(fold.x), squash(fold.references)).mean(dim=1)
+
+    return HeldOutScores(
+        entropies=np.sort(held.concatenate(lambda f: measure_entropy(f.mean_log_proba()))),
+        distances=np.sort(held.concatenate(measure_distance)),
+    )
 
 
 @torch.inference_mode()

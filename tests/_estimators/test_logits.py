@@ -72,13 +72,21 @@ def test_the_summary_is_the_entropy_of_the_mixture():
     """Against SciPy; one probability underflows to zero."""
     logits = torch.from_numpy(np.random.default_rng(0).normal(size=(4, 5, 3)))
     logits[:, 0, 0] = -1e4
-    found = summarise_logits(logits, 2 * logits)
+    found = summarise_logits(logits, 2 * logits, 3 * logits)
     proba = special.softmax(2 * logits.numpy(), axis=2)
     np.testing.assert_allclose(found.proba, proba.mean(axis=0))
     np.testing.assert_allclose(found.log_proba.exp(), proba.mean(axis=0))
     np.testing.assert_allclose(found.total, stats.entropy(proba.mean(axis=0), axis=1))
-    np.testing.assert_allclose(found.aleatoric, stats.entropy(proba, axis=2).mean(axis=0))
-    np.testing.assert_allclose(found.epistemic, logits.numpy().std(axis=0, ddof=1).mean(axis=1))
+    inside = special.softmax(3 * logits.numpy(), axis=2)
+    aleatoric = stats.entropy(inside, axis=2).mean(axis=0)
+    np.testing.assert_allclose(found.aleatoric, aleatoric)
+    np.testing.assert_allclose(found.epistemic, found.total.numpy() - aleatoric)
+    np.testing.assert_allclose(
+        found.mutual_information, stats.entropy(inside.mean(axis=0), axis=1) - aleatoric
+    )
+    np.testing.assert_allclose(found.logit_std, logits.numpy().std(axis=0, ddof=1).mean(axis=1))
+    one_hot_variance = proba.mean(axis=0) - proba.mean(axis=0) ** 2
+    np.testing.assert_allclose(found.std, np.sqrt(one_hot_variance.sum(axis=1) / 2))
     assert torch.isfinite(found.log_proba).all()
 
 

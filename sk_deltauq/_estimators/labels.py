@@ -1,0 +1,94 @@
+"""Rows and labels of a classifier: checked, scaled and numbered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from sk_deltauq._tables.checks import check_table
+from sk_deltauq._validation import (
+    FitData,
+    FitPlan,
+    add_validation_rows,
+    check_groups,
+    check_weights,
+    drop_rows_without_weight,
+    keep_distinct_rows,
+    naming_validation_rows,
+    scale_rows,
+)
+
+
+def encode_labelled_rows(model: Any, X, y, sample_weight, plan: FitPlan) -> FitData:
+    """Check the rows, scale them, and number the classes."""
+    X, y = check_table(model, X, y, reset=not plan.resume)
+    weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
+    X, y, weights, groups = drop_rows_without_weight(weights, X, y, weights, groups)
+    check_classification_targets(y)
+    if plan.partial and model.class_weight == "balanced":
+        raise ValueError(
+            "class_weight='balanced' needs all rows at once, and partial_fit sees "
+            "only some. Give the weights as a dict {label: weight}, or use sample_weight."
+        )
+    named = None if plan.classes is None else np.unique(np.asarray(plan.classes))
+    if not plan.resume:
+        model.classes_ = np.unique(y) if named is None else named
+    elif named is not None and not np.array_equal(named, model.classes_):
+        raise ValueError(
+            f"classes must equal the classes of the first call, {model.classes_.tolist()}, or "
+            f"be None, got {named.tolist()}. Start afresh with fit for other classes."
+        )
+    labels = _number_classes(
+        model,
+        y,
+        "y",
+        "Name all labels in the first call, partial_fit(..., classes=...), or start afresh "
+        "with fit.",
+    )
+    if model.class_weight is not None:
+        factors = compute_class_weight(model.class_weight, classes=model.classes_, y=y)[labels]
+        if not (np.isfinite(factors).all() and factors.min() >= 0):
+            raise ValueError(
+                "class_weight must hold finite weights of at least zero, got "
+                f"{model.class_weight!r}. Use zero to leave a class out."
+            )
+        weights = weights * factors
+        if not weights.any():
+            raise ValueError(
+                f"class_weight={model.class_weight!r} leaves no row with a positive weight. "
+                "Give at least one class of y a positive weight."
+            )
+    # A class weight of zero equals a sample weight of zero.
+    X, labels, weights, groups = keep_distinct_rows(
+        model, X, labels[:, None], weights, groups, plan
+    )
+    labels = labels[:, 0]
+    data = scale_rows(model, X, _as_targets(labels), weights, labels, plan, groups)
+    if plan.validation is None:
+        return data
+    with naming_validation_rows():
+        X_val, y_val = check_table(model, *plan.validation, reset=False)
+    labels = _number_classes(
+        model, y_val, "y_val", "Add rows with these labels to X, or drop them."
+    )
+    return add_validation_rows(data, X_val, _as_targets(labels), labels, model.x_scaler_)
+
+
+def _number_classes(model: Any, y, name: str, way_out: str) -> np.ndarray:
+    """Return the position of each label in `classes_`."""
+    unknown = np.setdiff1d(y, model.classes_)
+    if len(unknown):
+        raise ValueError(
+            f"{name} has labels {unknown.tolist()} that are not among the classes "
+            f"{model.classes_.tolist()}. {way_out}"
+        )
+    return np.searchsorted(model.classes_, y)
+
+
+def _as_targets(labels: np.ndarray) -> torch.Tensor:
+    """Class numbers `(row,)` as targets `(row, 1)`."""
+    return torch.from_numpy(labels.astype(np.float32))[:, None]
