@@ -45,7 +45,7 @@ plt.show()
 # %%
 # Unknown digits
 # --------------
-# The epistemic part (mutual information) says how much the predictions for several anchors
+# The mutual information says how much the predictions for several anchors
 # disagree. The aleatoric part says how ambiguous the image is for each of them.
 
 X_both = np.vstack([X_test, X[~known]])
@@ -58,6 +58,7 @@ plt.show()
 # How well does each uncertainty separate both groups? 0.5 is a guess, and 1 is perfect.
 
 found = model.predict_uncertainty(X_both)
+found["outlier_score"] = model.outlier_score(X_both)
 found["1 - largest probability"] = 1 - model.predict_proba(X_both).max(axis=1)
 is_known = groups == "known digits"
 for name, values in found.items():
@@ -71,9 +72,8 @@ print(f"unknown digits with a probability above 90 %: {sure.mean():.0%}")
 # ----------------
 # - Probabilities of known digits are right on average if the points stay in the grey bars. Most
 #   images are certain and right.
-# - Unknown digits have a larger uncertainty on average. The entropies and the largest probability
-#   separate them well.
-# - `epistemic`, the standard deviation of the logits, fails here. An AUROC below 0.5 means that it
+# - Unknown digits have a larger uncertainty on average. `outlier_score` is made for this question.
+# - `logit_std`, the standard deviation of the logits, fails here. An AUROC below 0.5 means that it
 #   is larger for known digits: large logits also vary more. The paper uses it as the score for
 #   images of natural scenes. Test a score on outliers of your own before you rely on it.
 # - A part of the unknown digits still gets a probability above 90 %. Probabilities are right only
