@@ -95,7 +95,7 @@ class NearestRows(nn.Module):
         return cls(rows[order], keys[order], groups[order])
 
     def measure_own(self) -> np.ndarray:
-        """Return the distance of each reference row from reference rows of other groups, `(reference,)`.
+        """Return the distances of the reference rows from rows of other groups, `(reference,)`.
 
         The result is empty if there is no other group.
         """
@@ -163,7 +163,8 @@ class Temperature(nn.Module):
 
     def forward(self, distances: torch.Tensor) -> torch.Tensor:
         """Distances `(row,)` to temperatures `(row,)`, float64."""
-        base, exponent, reach = (value.to(distances.device) for value in self.buffers())
+        parts = self.base, self.exponent, self.reach
+        base, exponent, reach = (value.to(distances.device) for value in parts)
         excess = (distances.double() - reach).clamp(min=0)
         stretch = torch.log1p(excess / (reach + _LEAST_UNIT))
         return base * (exponent * stretch).clamp(max=np.log(_HIGHEST)).exp()
