@@ -334,7 +334,7 @@ def test_tempering_makes_rows_less_confident_the_more_uncertain_they_are(
     far = np.vstack([X, 50 * X])
     lost = plain.predict_proba(far).max(axis=1) - tempered.predict_proba(far).max(axis=1)
     certain = (
-        plain.predict_uncertainty(far).epistemic <= tempered.calibration_["logit_std_range"][0]
+        plain.predict_uncertainty(far).logit_std <= tempered.calibration_["logit_std_range"][0]
     )
     assert 0 < certain.sum() < 60
     np.testing.assert_allclose(lost[certain], 0, atol=1e-12)
