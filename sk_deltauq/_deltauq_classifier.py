@@ -60,11 +60,12 @@ class DeltaUQClassifier(NetworkClassifier):
         the rows: it is the row `x + T(c) - c` with the anchor `T(c)`.
     temper : bool, default="deprecated"
         Deprecated. True is `calibration="spread"`, and False is `calibration=None`.
-    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+    embedding : {"auto", "alternating", "sinusoidal", "periodic", "fourier", None}, default="auto"
         Sines and cosines of each feature that are added to the inputs. Their three frequencies are
         fixed ("sinusoidal") or learnt ("periodic", [2]_). "alternating" is "sinusoidal" for every
-        second member, beginning with the first. "auto" is "alternating" for a regressor with at
-        least 25 rows per feature, else None.
+        second member, beginning with the first. "fourier" has 32 random mixtures of all features
+        instead, of low frequency, for smooth functions of few rows (`sk_deltauq.optimize`). "auto"
+        is "alternating" for a regressor with at least 25 rows per feature, else None.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to encode as categories, with one input for each level. "from_dtype" selects the
         columns of text and of a category type in a data frame (pandas, polars or pyarrow). An

@@ -92,11 +92,12 @@ class DeltaUQRegressor(NetworkRegressor):
         weighs each standardised feature by its effect on the prediction. `d <= r` for 90 % of new
         rows like the training rows. The added variance is epistemic. 0 turns the inflation off,
         and the mixture of `predict_dist` is then not smoothed, as in the paper.
-    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+    embedding : {"auto", "alternating", "sinusoidal", "periodic", "fourier", None}, default="auto"
         Sines and cosines of each feature that are added to the inputs. Their three frequencies are
         fixed ("sinusoidal") or learnt ("periodic", [3]_). "alternating" is "sinusoidal" for every
-        second member, beginning with the first. "auto" is "alternating" for a regressor with at
-        least 25 rows per feature, else None.
+        second member, beginning with the first. "fourier" has 32 random mixtures of all features
+        instead, of low frequency, for smooth functions of few rows (`sk_deltauq.optimize`). "auto"
+        is "alternating" for a regressor with at least 25 rows per feature, else None.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to encode as categories, with one input for each level. "from_dtype" selects the
         columns of text and of a category type in a data frame (pandas, polars or pyarrow). An

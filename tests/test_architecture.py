@@ -206,6 +206,7 @@ def test_import_needs_no_optional_package():
         from sk_deltauq.baselines import *
         from sk_deltauq.metrics import *
         from sk_deltauq.plotting import *
+        import sk_deltauq.optimize
     """)
 
 
@@ -216,6 +217,7 @@ def test_import_leaves_optional_packages_unloaded():
         from sk_deltauq.baselines import *
         from sk_deltauq.metrics import *
         from sk_deltauq.plotting import *
+        import sk_deltauq.optimize
         loaded = {"matplotlib", "openml", "botorch"} & set(sys.modules)
         assert not loaded, loaded
     """)

@@ -117,7 +117,7 @@ def test_every_estimator_goes_on_training_in_the_same_way(name, stored):
 
 REGRESSORS = [
     *({"noise": noise} for noise in ("heteroscedastic", "homoscedastic", None)),
-    *({"embedding": kind} for kind in ("alternating", "sinusoidal", "periodic", None)),
+    *({"embedding": kind} for kind in ("alternating", "sinusoidal", "periodic", "fourier", None)),
     *({"target_transform": kind} for kind in ("log", "log1p", "yeo-johnson", "quantile", "auto")),
     {"target_transform": PowerTransformer()},
     {"target_transform": RobustScaler()},

@@ -47,7 +47,7 @@ class AnchorEnsembleRegressor(NetworkRegressor):
         many epochs again.
     target_transform : str, transformer or None, default=None
         Strictly monotone transformation of the targets before standardisation.
-    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+    embedding : {"auto", "alternating", "sinusoidal", "periodic", "fourier", None}, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to encode as categories, with one input for each level.
@@ -231,7 +231,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     input_corruption : {"swap", "noise"}, callable or None, default=None
         Augmentation of one mini-batch in ten: the row `x + T(c) - c` in place of `x`, with a
         random training row `c` and the corruption T of `DeltaUQClassifier`.
-    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+    embedding : {"auto", "alternating", "sinusoidal", "periodic", "fourier", None}, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to encode as categories, with one input for each level.

@@ -52,7 +52,7 @@ class DeepEnsembleRegressor(NetworkRegressor):
         distribution around the training rows and doubles the training time. 0 turns it off.
     target_transform : str, transformer or None, default=None
         Strictly monotone transformation of the targets before standardisation.
-    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+    embedding : {"auto", "alternating", "sinusoidal", "periodic", "fourier", None}, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to encode as categories, with one input for each level.
@@ -232,7 +232,7 @@ class DeepEnsembleClassifier(NetworkClassifier):
     adversarial_epsilon : float, default=0.0
         Step of adversarial training, as a fraction of each feature's range over the training rows
         (0.01 in the paper).
-    embedding : {"auto", "alternating", "sinusoidal", "periodic"} or None, default="auto"
+    embedding : {"auto", "alternating", "sinusoidal", "periodic", "fourier", None}, default="auto"
         Sines and cosines of each feature that are added to the inputs.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to encode as categories, with one input for each level.

@@ -12,6 +12,7 @@ from sk_deltauq._networks.mlp import (
     ACTIVATIONS,
     EMBEDDINGS,
     MLP,
+    N_DIRECTIONS,
     AnchoredLinear,
     PlainNetwork,
     StackedLinear,
@@ -165,6 +166,25 @@ def test_only_even_members_see_alternating_features(members):
         expected = sinusoidal[i, D:] if is_even else torch.zeros_like(out[i, D:])
         torch.testing.assert_close(out[i, D:], expected)
     assert not any(p.requires_grad for p in embedding.parameters())
+
+
+def test_fourier_features_are_sines_and_cosines_of_random_mixtures():
+    embedding, x, out = embedded("fourier", members=[0, 2])
+    n = N_DIRECTIONS
+    for m in range(2):
+        angles = embedding.directions[m].detach() @ x[m]
+        torch.testing.assert_close(out[m, D : D + n], angles.sin())
+        torch.testing.assert_close(out[m, D + n :], angles.cos())
+    assert not torch.equal(*embedding.directions)  # a draw per member
+    assert not embedding.directions.requires_grad
+
+
+@pytest.mark.parametrize(("n_features", "cycles"), [(2, 0.5), (7, 0.5), (8, 0.25), (20, 0.25)])
+def test_fourier_features_have_a_bandwidth_in_cycles_over_a_uniform_feature(n_features, cycles):
+    embedding = make_spec(n_features, H, range(20), embedding="fourier").make_embedding()
+    # A standardised uniform feature is sqrt(12) wide.
+    per_width = embedding.directions.std().item() * 12**0.5 / (2 * math.pi)
+    assert per_width == pytest.approx(cycles, rel=0.1)
 
 
 def test_periodic_frequencies_are_learnt_and_differ_between_members():

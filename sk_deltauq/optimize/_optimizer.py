@@ -1,0 +1,401 @@
+"""Ask for points to evaluate, and learn from their values."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from sk_deltauq._estimators.regressor import BaseRegressor
+from sk_deltauq._host import draw_seed, one_thread
+from sk_deltauq.exceptions import UncertaintyWarning
+from sk_deltauq.optimize._dependencies import require_botorch
+from sk_deltauq.optimize._space import Space
+from sk_deltauq.optimize._state import State, read_state, write_state
+from sk_deltauq.optimize._surrogate import surrogate as make_surrogate
+
+# The keys of `ACQUISITIONS` in `_acquisition.py`, which imports BoTorch.
+NAMES = ("log_ei", "log_nei", "ucb", "gibbon", "thompson")
+
+# The seed of each random choice ends with its purpose.
+_SOBOL, _FIT, _SEARCH = range(3)
+
+
+class Optimizer:
+    """Sequential optimisation of an expensive function, by asking and telling.
+
+    `ask` proposes points, and `tell` takes their values. The first points are a Sobol design.
+    Then each `ask` fits the surrogate to all values, and proposes the maximum of an acquisition
+    function. Points that were asked for and not told yet are pending: further proposals allow for
+    them, so several points can be evaluated at once.
+
+    Parameters
+    ----------
+    bounds : array-like of shape (n_parameters, 2)
+        Lower and upper bound of each parameter, finite.
+    surrogate : regressor, default=None
+        Unfitted regressor of this package. Each fit uses a copy with a random state of its own.
+        None means `surrogate()`.
+    acquisition : str or callable, default="auto"
+        What to maximise over the bounds:
+
+        - "log_ei": logarithm of the expected improvement; with pending points its Monte Carlo
+          version (`qLogExpectedImprovement`).
+        - "log_nei": the same over noisy values (`qLogNoisyExpectedImprovement`).
+        - "ucb": upper confidence bound at two standard deviations.
+        - "gibbon": information about the maximum (`qLowerBoundMaxValueEntropy`).
+        - "thompson": one component of the surrogate, drawn anew for each point.
+
+        "auto" is "log_nei" with `noisy`, else "log_ei". A callable gets an object with `model`,
+        `told`, `values`, `pending` and `seed`, and returns a BoTorch acquisition function. It
+        searches the unit cube, with standardised values of which the largest is best.
+    n_initial : int, default=None
+        Number of points to ask for or tell before the surrogate is used, at least 2. Data of your
+        own count. None means twice the number of parameters, between 5 and 20.
+    integers : iterable of int, default=()
+        Positions of the parameters that are integers; proposals are rounded.
+    maximize : bool, default=False
+        Whether to look for the largest value. By default, the smallest.
+    noisy : bool, default=False
+        Whether one point may have several different values. The default surrogate then estimates
+        the noise.
+    random_state : int, RandomState instance or None, default=None
+        Seed. An int makes proposals reproducible.
+    path : str or path-like, default=None
+        File for the state, written at each `ask` and `tell`. If it exists, the optimisation
+        continues from there with the same proposals, also after the process was killed.
+
+    Attributes
+    ----------
+    X_ : ndarray of shape (n_points, n_parameters)
+        Evaluated points, in the order of `tell`.
+    y_ : ndarray of shape (n_points,)
+        Their values; NaN for failed evaluations.
+    pending_ : ndarray of shape (n_pending, n_parameters)
+        Points that were asked for and not told yet.
+    x_best_ : ndarray of shape (n_parameters,)
+        Point with the best value so far.
+    y_best_ : float
+        Best value so far.
+    estimator_ : regressor
+        The surrogate, fitted to all values so far, in the units of `X_` and `y_`.
+
+    Raises
+    ------
+    ImportError
+        If BoTorch is not installed.
+    TypeError
+        If the surrogate is no regressor of this package.
+    ValueError
+        If a parameter is invalid, or if the file in `path` is damaged or has other settings.
+
+    See Also
+    --------
+    minimize : Runs the whole loop.
+    BoTorchModel : For constraints, categories or several objectives with BoTorch itself.
+
+    Notes
+    -----
+    A proposal depends on the seed and the points and values so far, and on nothing else, so a
+    stored optimisation continues as if it had not stopped. A proposal is never within 1e-6 of an
+    evaluated or pending point, in units of the bounds. Failed evaluations have the worst value so
+    far in the fit, so the search avoids them.
+
+    Examples
+    --------
+    >>> from sk_deltauq.optimize import Optimizer
+    >>> optimizer = Optimizer([(0, 1), (0, 1)], n_initial=8, random_state=0)
+    >>> for _ in range(10):
+    ...     [x] = optimizer.ask()
+    ...     optimizer.tell(x, (x[0] - 0.3) ** 2 + (x[1] - 0.6) ** 2)
+    >>> optimizer.X_.shape
+    (10, 2)
+    >>> bool(optimizer.y_best_ < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        bounds: Any,
+        *,
+        surrogate: Any = None,
+        acquisition: str | Callable = "auto",
+        n_initial: int | None = None,
+        integers: Iterable[int] = (),
+        maximize: bool = False,
+        noisy: bool = False,
+        random_state: Any = None,
+        path: str | PathLike | None = None,
+    ):
+        require_botorch("Optimizer")
+        self._space = Space.make(bounds, integers)
+        surrogate = make_surrogate(noisy=noisy) if surrogate is None else surrogate
+        self._surrogate = _check_surrogate(surrogate)
+        self._acquisition = _check_acquisition(acquisition, noisy)
+        n_parameters = self._space.n_parameters
+        self._n_initial = min(max(5, 2 * n_parameters), 20) if n_initial is None else n_initial
+        if not isinstance(self._n_initial, (int, np.integer)) or self._n_initial < 2:
+            raise ValueError(f"n_initial must be an integer from 2 on, got {n_initial!r}.")
+        self._sign, self._noisy = 1.0 if maximize else -1.0, bool(noisy)
+        self._path = None if path is None else Path(path)
+        self._state = self._start(random_state)
+        self._fitted: tuple[State, Any] | None = None
+
+    @property
+    def X_(self) -> np.ndarray:
+        """Evaluated points."""
+        return self._state.X.copy()
+
+    @property
+    def y_(self) -> np.ndarray:
+        """Values of the evaluated points."""
+        return self._state.y.copy()
+
+    @property
+    def pending_(self) -> np.ndarray:
+        """Points that were asked for and not told yet."""
+        return self._state.pending.copy()
+
+    @property
+    def x_best_(self) -> np.ndarray:
+        """Point with the best value so far."""
+        return self._state.X[self._find_best()].copy()
+
+    @property
+    def y_best_(self) -> float:
+        """Best value so far."""
+        return float(self._state.y[self._find_best()])
+
+    @property
+    def estimator_(self) -> Any:
+        """The surrogate, fitted to all values so far."""
+        if not _is_enough(self._state.y):
+            raise NotFittedError(
+                "The surrogate needs two different values. Ask for points and tell their values, "
+                "or tell values that you have."
+            )
+        return self._fit(self._state)
+
+    def ask(self, n: int = 1) -> np.ndarray:
+        """Propose points to evaluate. They are pending until `tell` gets their values.
+
+        Parameters
+        ----------
+        n : int, default=1
+            Number of points.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_parameters)
+            New points, in the units of the bounds.
+
+        Raises
+        ------
+        ValueError
+            If `n` is invalid, or if all points of a space of integers are taken.
+        OSError
+            If the file cannot be written; nothing is pending then.
+        """
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
+            raise ValueError(f"n must be an integer from 1 on, got {n!r}.")
+        state = self._state
+        for _ in range(n):
+            state = self._propose(state)
+        self._write(state)
+        self._state = state
+        return state.pending[-n:].copy()
+
+    def tell(self, x: Any, y: Any) -> None:
+        """Add values of points, which may be any points inside the bounds.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_parameters,) or (n_points, n_parameters)
+            One point or several.
+        y : float or array-like of shape (n_points,)
+            Their values. NaN marks a failed evaluation, which `tell` may replace later.
+
+        Raises
+        ------
+        ValueError
+            If the points or values are invalid: wrong shapes, NaN in `x`, points outside of the
+            bounds, infinite values, or another value for a point that has one. Nothing of the
+            call is stored then.
+        OSError
+            If the file cannot be written. The values are kept in memory, and the next `ask` or
+            `tell` writes them.
+        """
+        X, state = self._space.check_points(x), self._state
+        values = _check_values(y, len(X), one=np.ndim(x) == 1)
+        for point, value in zip(X, values, strict=True):
+            state = state.add_value(point, float(value), self._space, noisy=self._noisy)
+        self._state = state
+        self._write(state)
+
+    def _start(self, random_state: Any) -> State:
+        """Return the stored state, or an empty one, which is then stored."""
+        if self._path is not None and self._path.exists():
+            state = read_state(self._path, self._space, self._describe())
+            if random_state is not None and draw_seed(random_state) != state.seed:
+                raise ValueError(
+                    f"{self._path} is of an optimisation with another random_state. Give the same "
+                    "one or None, or another path."
+                )
+            return state
+        empty = np.empty((0, self._space.n_parameters))
+        state = State(empty, np.empty(0), empty, draw_seed(random_state))
+        self._write(state)
+        return state
+
+    def _describe(self) -> dict[str, Any]:
+        """Return the settings that a stored state belongs to, as JSON has them."""
+        named = self._acquisition
+        params = self._surrogate.get_params()
+        params.pop("random_state", None)
+        return {
+            "bounds": np.stack([self._space.lower, self._space.upper], axis=1).tolist(),
+            "integers": np.flatnonzero(self._space.is_integer).tolist(),
+            "maximize": self._sign > 0,
+            "noisy": self._noisy,
+            "n_initial": int(self._n_initial),
+            "acquisition": named if isinstance(named, str) else named.__name__,
+            "surrogate": {
+                "class": type(self._surrogate).__name__,
+                **{name: _describe_value(value) for name, value in params.items()},
+            },
+        }
+
+    def _write(self, state: State) -> None:
+        if self._path is not None:
+            write_state(self._path, state, self._describe())
+
+    def _find_best(self) -> int:
+        values = self._sign * self._state.y
+        if not np.isfinite(values).any():
+            raise NotFittedError("No point has a value yet: use tell first.")
+        return int(np.nanargmax(values))
+
+    def _propose(self, state: State) -> State:
+        """Add one proposal to the pending points of a state."""
+        n_points = np.isfinite(state.y).sum() + len(state.pending)
+        if n_points < self._n_initial or not _is_enough(state.y):
+            seed = state.seed, _SOBOL
+            x, number = self._space.draw_free(state.taken, state.n_drawn, seed)
+            return state.add_pending(x, n_drawn=number + 1)
+        self._space.check_free(state.taken)
+        return state.add_pending(self._search(state))
+
+    def _search(self, state: State) -> np.ndarray:
+        """Return the point with the largest acquisition value."""
+        import torch
+
+        from sk_deltauq.optimize._acquisition import (
+            ACQUISITIONS,
+            Situation,
+            UnitCubeModel,
+            find_maximum,
+        )
+        from sk_deltauq.optimize._botorch_model import BoTorchModel
+
+        is_valid = np.isfinite(state.y)
+        centre, scale = state.y[is_valid].mean(), self._sign * state.y[is_valid].std()
+        with one_thread():
+            model = BoTorchModel(self._fit(state))
+            to_unit = self._space.to_unit
+            situation = Situation(
+                model=UnitCubeModel(model, self._space, centre, scale),
+                told=torch.tensor(to_unit(state.X[is_valid])),
+                values=torch.tensor((state.y[is_valid] - centre) / scale),
+                pending=torch.tensor(to_unit(state.pending)) if len(state.pending) else None,
+                seed=_draw(state, _SEARCH, len(state.pending)),
+            )
+            make = self._acquisition
+            make = ACQUISITIONS[make] if isinstance(make, str) else make
+            return find_maximum(make, situation, self._space, state.taken)
+
+    def _fit(self, state: State) -> Any:
+        """Fit the surrogate to all values, or return the last fit if it has the same values."""
+        if self._fitted is not None and self._fitted[0].y is state.y:
+            return self._fitted[1]
+        worst = self._sign * np.nanmin(self._sign * state.y)
+        y = np.where(np.isnan(state.y), worst, state.y)
+        model: Any = clone(self._surrogate)
+        if "random_state" in model.get_params(deep=False):
+            model.set_params(random_state=_draw(state, _FIT))
+        with warnings.catch_warnings():
+            # A search starts with few rows, and tests its predictions in the next steps.
+            for category in (ConvergenceWarning, UncertaintyWarning):
+                warnings.simplefilter("ignore", category)
+            model.fit(state.X, y)
+        self._fitted = state, model
+        return model
+
+
+def _draw(state: State, *purpose: int) -> int:
+    """Return a seed that depends on the seed of the optimisation and the number of values."""
+    rng = np.random.default_rng([state.seed, len(state.y), *purpose])
+    return int(rng.integers(2**31 - 1))
+
+
+def _is_enough(y: np.ndarray) -> bool:
+    """Return whether a surrogate can learn from these values: two of them differ."""
+    values = y[np.isfinite(y)]
+    return len(values) > 1 and bool(np.ptp(values) > 0)
+
+
+def _check_values(y: Any, n: int, *, one: bool) -> np.ndarray:
+    """Return n values; NaN is a failed evaluation."""
+    try:
+        values = np.array(y, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers: {error}") from error
+    values = values.reshape(-1) if one and values.size == 1 else values
+    if values.shape != (n,):
+        raise ValueError(f"y must have one value for each of {n} points, got shape {np.shape(y)}.")
+    if np.isinf(values).any():
+        raise ValueError("y must be finite, or NaN for a failed evaluation; it has infinity.")
+    return values
+
+
+def _check_surrogate(surrogate: Any) -> Any:
+    """Return an unfitted copy of a surrogate."""
+    if not isinstance(surrogate, BaseRegressor):
+        raise TypeError(
+            "surrogate must be a regressor of sk_deltauq, such as surrogate() or "
+            f"DeltaUQRegressor(), got {type(surrogate).__name__}."
+        )
+    params = surrogate.get_params(deep=False)
+    if params.get("target_transform") is not None:
+        raise ValueError(
+            "surrogate must have target_transform=None: the search needs gradients, and torch "
+            "cannot undo a transformation. Transform the values before tell instead."
+        )
+    if params.get("warm_start"):
+        raise ValueError("surrogate must have warm_start=False: each step fits a new network.")
+    return clone(surrogate)
+
+
+def _check_acquisition(acquisition: Any, noisy: bool) -> str | Callable:
+    if acquisition == "auto":
+        return "log_nei" if noisy else "log_ei"
+    if acquisition not in NAMES and not callable(acquisition):
+        listed = ", ".join(map(repr, ("auto", *NAMES)))
+        raise ValueError(
+            f"acquisition must be one of {listed}, or a callable, got {acquisition!r}."
+        )
+    return acquisition
+
+
+def _describe_value(value: Any) -> Any:
+    """Return a parameter as JSON has it; an object by its type, because its text may change."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_describe_value(item) for item in value]
+    return type(value).__name__

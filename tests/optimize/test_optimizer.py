@@ -1,0 +1,390 @@
+"""Asking and telling: proposals, pending points, failures, files and bad input."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+
+from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
+from sk_deltauq.optimize import Optimizer
+from sk_deltauq.optimize._acquisition import ACQUISITIONS
+from sk_deltauq.optimize._optimizer import NAMES
+from tests.optimize._helpers import BOUNDS, bowl, quick
+
+ROOT = Path(__file__).parents[2]
+
+
+def make(bounds=BOUNDS, **settings):
+    return Optimizer(bounds, **{"surrogate": quick(), "random_state": 0, **settings})
+
+
+def run(optimizer, n, f=bowl):
+    for _ in range(n):
+        [x] = optimizer.ask()
+        optimizer.tell(x, f(x))
+    return optimizer
+
+
+def distances(X, bounds=BOUNDS):
+    """Largest distance in any coordinate of the unit cube, for each pair of different rows."""
+    U = X / np.ptp(bounds, axis=1)
+    pairs = np.abs(U[:, None] - U).max(axis=2)
+    return pairs[np.triu_indices(len(X), 1)]
+
+
+def test_names_of_acquisition_functions():
+    assert tuple(ACQUISITIONS) == NAMES
+
+
+def test_it_finds_the_minimum():
+    optimizer = run(Optimizer(BOUNDS, random_state=0), 14)
+    assert optimizer.y_best_ < 5.01
+    assert optimizer.y_best_ == bowl(optimizer.x_best_) == optimizer.y_.min()
+
+
+def test_maximising_is_minimising_the_negative():
+    low = run(make(), 8)
+    high = run(make(maximize=True), 8, f=lambda x: -bowl(x))
+    np.testing.assert_allclose(high.X_, low.X_, atol=1e-3)
+    assert high.y_best_ == high.y_.max()
+
+
+@pytest.mark.parametrize("acquisition", NAMES)
+def test_every_acquisition_function_with_pending_points(acquisition):
+    optimizer = make(acquisition=acquisition, n_initial=6)
+    optimizer.tell(X := optimizer.ask(6), bowl(X))
+    proposed = optimizer.ask(3)
+    assert (optimizer.pending_ == proposed).all()
+    assert ((proposed >= 0) & (proposed <= [1, 10])).all()
+    assert distances(np.vstack([X, proposed])).min() > 1e-6
+    again = make(acquisition=acquisition, n_initial=6)
+    again.tell(X, bowl(X))
+    np.testing.assert_array_equal(again.ask(3), proposed)
+
+
+def test_an_acquisition_function_of_ones_own():
+    from botorch.acquisition import PosteriorMean
+
+    seen = []
+
+    def greedy(situation):
+        seen.append(situation)
+        return PosteriorMean(situation.model)
+
+    optimizer = run(make(acquisition=greedy, n_initial=5), 6)
+    [situation] = seen
+    assert situation.told.shape == (5, 2)
+    np.testing.assert_allclose(situation.values.mean(), 0, atol=1e-12)
+    assert situation.values.argmax() == optimizer.y_[:5].argmin()
+    assert situation.pending is None
+
+
+def test_proposals_do_not_change_numpys_or_torchs_random_state(global_state_is_kept):
+    run(make(n_initial=4), 5)
+
+
+def test_data_in_hand_replace_the_initial_design():
+    optimizer = make(n_initial=6)
+    X = np.random.default_rng(0).uniform(size=(6, 2)) * [1, 10]
+    optimizer.tell(X, bowl(X))
+    [x] = optimizer.ask()
+    other = make(n_initial=6)
+    other.tell(X, -bowl(X))
+    assert (other.ask()[0] != x).any()  # the values decide, not a design
+    np.testing.assert_array_equal(optimizer.X_, X)
+    estimator = optimizer.estimator_
+    assert estimator.predict(X).shape == (6,)
+    assert optimizer.estimator_ is estimator
+
+
+def test_the_initial_design_counts_pending_points():
+    optimizer = make(n_initial=6)
+    design = optimizer.ask(6)
+    np.testing.assert_array_equal(make().ask(6), design)
+    assert distances(design).min() > 0.05
+    seventh = optimizer.ask()  # without a value no surrogate can be fitted
+    assert distances(np.vstack([design, seventh])).min() > 1e-6
+
+
+def test_equal_values_say_nothing():
+    optimizer = make(n_initial=2)
+    run(optimizer, 4, f=lambda x: 1.0)
+    with pytest.raises(NotFittedError, match="two different values"):
+        _ = optimizer.estimator_
+
+
+# Pending points, failures, duplicates
+
+
+def test_told_points_are_not_pending():
+    optimizer = make(n_initial=4)
+    X = optimizer.ask(4)
+    optimizer.tell(X[2], 1.0)
+    np.testing.assert_array_equal(optimizer.pending_, X[[0, 1, 3]])
+    optimizer.tell(X[0] + 1e-9, 2.0)  # written and read with fewer digits
+    assert len(optimizer.pending_) == 2
+
+
+def test_a_proposal_is_never_a_told_point():
+    """Also where the acquisition function has its maximum at a told point."""
+    from botorch.acquisition import PosteriorMean
+
+    optimizer = make(acquisition=lambda s: PosteriorMean(s.model), n_initial=4)
+    run(optimizer, 12, f=lambda x: float(x[0]))  # the best points are on the edge
+    assert distances(optimizer.X_).min() > 1e-6
+
+
+def test_failures_are_kept_and_avoided():
+    optimizer = Optimizer(BOUNDS, random_state=0, n_initial=8)
+    run(optimizer, 16, f=lambda x: np.nan if x[0] < 0.5 else bowl(x))
+    failed = np.isnan(optimizer.y_)
+    assert failed[:8].sum() >= 3
+    # The minimum is on the side that fails.
+    assert failed[12:].sum() <= 2
+    assert optimizer.y_best_ == np.nanmin(optimizer.y_)
+
+
+def test_a_failure_may_be_told_again():
+    optimizer = make(n_initial=4)
+    X = optimizer.ask(2)
+    optimizer.tell(X, [np.nan, 1.0])
+    optimizer.tell(X[0], 3.0)
+    assert optimizer.y_.tolist() == [3.0, 1.0]
+    assert optimizer.y_best_ == 1.0
+
+
+def test_the_same_point_with_another_value():
+    optimizer = make()
+    optimizer.tell([0.5, 5], 1.0)
+    optimizer.tell([0.5, 5], 1.0)  # told twice, as after a kill
+    assert len(optimizer.y_) == 1
+    with pytest.raises(ValueError, match=r"has the value 1.0 already.*2.0.*noisy=True"):
+        optimizer.tell([[0.1, 1], [0.5, 5]], [3.0, 2.0])
+    assert optimizer.y_.tolist() == [1.0]  # nothing of the call is stored
+
+
+def test_noisy_functions_may_have_several_values():
+    optimizer = Optimizer(BOUNDS, noisy=True, random_state=0)
+    optimizer.tell([[0.5, 5], [0.5, 5]], [1.0, 2.0])
+    assert optimizer.y_.tolist() == [1.0, 2.0]
+    assert optimizer._acquisition == "log_nei"
+    assert optimizer._surrogate.noise == "homoscedastic"
+
+
+# Integers
+
+
+def test_integers_are_rounded():
+    bounds = [(0, 1), (-3, 4)]
+    optimizer = make(bounds, integers=[1], n_initial=5)
+    run(optimizer, 8, f=lambda x: (x[0] - 0.5) ** 2 + x[1] ** 2)
+    assert (optimizer.X_[:, 1] == np.round(optimizer.X_[:, 1])).all()
+    assert distances(optimizer.X_, bounds).min() > 1e-6
+    assert len(set(optimizer.X_[:, 1])) > 2
+
+
+def test_a_space_of_integers_is_searched_to_its_end():
+    optimizer = make([(0, 2), (0, 1)], integers=[0, 1], n_initial=3)
+    run(optimizer, 6, f=lambda x: float(x[0] * 2 + x[1]))
+    assert len(np.unique(optimizer.X_, axis=0)) == 6
+    with pytest.raises(ValueError, match="all 6 points"):
+        optimizer.ask()
+    assert len(optimizer.pending_) == 0
+
+
+# Files
+
+
+def test_a_stored_optimisation_continues_with_the_same_proposals(tmp_path):
+    path = tmp_path / "state.json"
+    whole = run(make(n_initial=5), 9)
+    run(make(n_initial=5, path=path), 4)
+    again = make(n_initial=5, path=path)
+    assert len(again.y_) == 4
+    run(again, 3)
+    last = run(make(n_initial=5, path=path, random_state=None), 2)
+    np.testing.assert_array_equal(last.X_, whole.X_)
+    np.testing.assert_array_equal(last.y_, whole.y_)
+    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_failures_and_pending_points_are_stored(tmp_path):
+    path = tmp_path / "state.json"
+    optimizer = make(path=path)
+    X = optimizer.ask(3)
+    optimizer.tell(X[0], np.nan)
+    again = make(path=path)
+    np.testing.assert_array_equal(again.pending_, X[1:])
+    assert np.isnan(again.y_).tolist() == [True]
+
+
+def test_after_a_kill_nothing_is_lost(tmp_path):
+    path = tmp_path / "state.json"
+    script = f"""
+        import os, signal
+        from tests.optimize.test_optimizer import make, bowl
+        optimizer = make(n_initial=4, path={str(path)!r})
+        for step in range(9):
+            [x] = optimizer.ask()
+            if step == 5:
+                os.kill(os.getpid(), signal.SIGKILL)
+            optimizer.tell(x, bowl(x))
+    """
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == -9
+    optimizer, whole = make(n_initial=4, path=path), run(make(n_initial=4), 7)
+    np.testing.assert_array_equal(optimizer.X_, whole.X_[:5])
+    [x] = optimizer.pending_
+    optimizer.tell(x, bowl(x))
+    np.testing.assert_array_equal(run(optimizer, 1).X_, whole.X_)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "JSONDecodeError"),
+        ('{"format": "other"}', "format is 'other'"),
+        ("[]", "holds no state"),
+        (None, "version is 99"),
+    ],
+)
+def test_other_files_are_not_changed(tmp_path, content, message):
+    path = tmp_path / "state.json"
+    if content is None:
+        make(path=path)
+        content = json.dumps({**json.loads(path.read_text()), "version": 99})
+    path.write_text(content)
+    with pytest.raises(ValueError, match=message):
+        make(path=path)
+    assert path.read_text() == content
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"maximize": True}, "maximize is False there, True here"),
+        ({"bounds": [(0, 1), (0, 10.5)]}, "bounds is"),
+        ({"surrogate": quick().set_params(max_iter=9)}, "'max_iter': 8"),
+        ({"random_state": 1}, "another random_state"),
+        ({"acquisition": "ucb"}, "acquisition is 'log_ei' there"),
+    ],
+)
+def test_a_file_with_other_settings(tmp_path, changed, message):
+    run(make(path=tmp_path / "state.json"), 2)
+    with pytest.raises(ValueError, match=message):
+        make(path=tmp_path / "state.json", **changed)
+
+
+def test_values_stay_in_memory_if_the_file_cannot_be_written(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    optimizer = make(path=folder / "state.json")
+    x = optimizer.ask()
+    (folder / "state.json").unlink()
+    folder.rmdir()
+    with pytest.raises(OSError, match="state"):
+        optimizer.tell(x, [1.0])
+    assert optimizer.y_.tolist() == [1.0]
+    with pytest.raises(OSError, match="state"):
+        optimizer.ask()
+    assert len(optimizer.pending_) == 0
+    folder.mkdir()
+    optimizer.ask()
+    assert make(path=folder / "state.json").y_.tolist() == [1.0]
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"surrogate": DeltaUQClassifier()}, TypeError, "regressor of sk_deltauq.*Classifier"),
+        ({"surrogate": Ridge()}, TypeError, "Ridge"),
+        ({"surrogate": DeltaUQRegressor}, TypeError, "got ABCMeta"),
+        ({"surrogate": DeltaUQRegressor(target_transform="log")}, ValueError, "target_transform"),
+        ({"surrogate": DeltaUQRegressor(warm_start=True)}, ValueError, "warm_start"),
+        ({"acquisition": "ei"}, ValueError, "'auto', 'log_ei'.*got 'ei'"),
+        ({"n_initial": 1}, ValueError, "from 2 on, got 1"),
+        ({"n_initial": 2.5}, ValueError, "got 2.5"),
+        ({"bounds": [(1, 0)]}, ValueError, "lower < upper"),
+        ({"integers": [5]}, ValueError, "got 5"),
+    ],
+)
+def test_invalid_settings(settings, error, message):
+    with pytest.raises(error, match=message):
+        make(**settings)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ([0.5, 5], np.inf, "infinity"),
+        ([0.5, 5], "a", "numbers"),
+        ([0.5, 5], [1.0, 2.0], "one value for each of 1 points"),
+        ([[0.5, 5], [0.1, 5]], 1.0, "each of 2 points"),
+        ([0.5, 11], 1.0, "outside"),
+        ([np.nan, 5], 1.0, "NaN"),
+        ([0.5], 1.0, "2 numbers"),
+    ],
+)
+def test_invalid_values_change_nothing(x, y, message):
+    optimizer = make()
+    optimizer.ask()
+    with pytest.raises(ValueError, match=message):
+        optimizer.tell(x, y)
+    assert len(optimizer.y_) == 0
+    assert len(optimizer.pending_) == 1
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True])
+def test_invalid_numbers_of_points(n):
+    with pytest.raises(ValueError, match="n must be"):
+        make().ask(n)
+
+
+def test_no_best_point_without_a_value():
+    optimizer = make()
+    for name in ("x_best_", "y_best_", "estimator_"):
+        with pytest.raises(NotFittedError):
+            getattr(optimizer, name)
+    optimizer.tell([0.5, 5], np.nan)
+    with pytest.raises(NotFittedError, match="No point has a value"):
+        _ = optimizer.x_best_
+
+
+def test_botorch_is_missing():
+    code = """
+        import sys
+        sys.modules["botorch"] = None
+        import sk_deltauq.optimize as optimize
+        optimize.surrogate()
+        for call in (lambda: optimize.Optimizer([(0, 1)]), lambda: optimize.BoTorchModel,
+                     lambda: optimize.minimize(sum, [(0, 1)])):
+            try:
+                call()
+            except ImportError as error:
+                assert "pip install 'sk-deltauq[optimize]'" in str(error), error
+            else:
+                raise AssertionError("no error")
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_other_methods_as_surrogates():
+    small = {"hidden_layer_sizes": (16,), "max_iter": 5, "noise": None}
+    for surrogate in (
+        baselines.DeepEnsembleRegressor(**small, n_members=1, early_stopping=False),
+        baselines.MCDropoutRegressor(**small, n_masks=5, dropout=0.1),
+        baselines.PBPRegressor(hidden_layer_sizes=(8,), max_iter=2),
+    ):
+        optimizer = run(make(surrogate=surrogate, n_initial=5), 7)
+        assert distances(optimizer.X_).min() > 1e-6

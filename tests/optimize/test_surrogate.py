@@ -1,0 +1,31 @@
+"""The recommended estimator: its errors are as large as it says."""
+
+import numpy as np
+import pytest
+
+from sk_deltauq.optimize import surrogate
+
+
+def test_the_epistemic_std_covers_the_errors():
+    """One network without held-out rows has errors of 10 to 20 times its std."""
+    rng = np.random.default_rng(100)
+    X, new = rng.uniform(size=(30, 2)), rng.uniform(size=(500, 2))
+
+    def f(X):
+        return np.sin(5 * X[:, 0]) * np.cos(4 * X[:, 1])
+
+    def measure(model):
+        model.fit(X, f(X))
+        std = model.predict_uncertainty(new).epistemic
+        return np.sqrt(np.mean((f(new) - model.predict(new)) ** 2) / np.mean(std**2))
+
+    assert measure(surrogate(random_state=0)) < 3
+    alone = surrogate(random_state=0).set_params(early_stopping=False, n_members=1, widening=0)
+    assert measure(alone) > 5
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_noise(noisy):
+    X = np.linspace(0, 1, 20)[:, None]
+    model = surrogate(noisy=noisy).fit(X, np.sin(5 * X[:, 0]) + np.tile([0.3, -0.3], 10))
+    assert (model.predict_uncertainty(X).aleatoric > 0).all() == noisy
