@@ -12,6 +12,7 @@ COMMANDS = {
     "choice": "benchmarks_uci.choice:main",
     "conformal": "benchmarks_uci.conformal:main",
     "fetch": "benchmarks_uci.commands.fetch:fetch",
+    "optimisation": "benchmarks_uci.commands.optimisation:optimisation",
     "report": "benchmarks_uci.commands.report:report",
     "run": "benchmarks_uci.commands.run:run",
     "speed": "benchmarks_uci.commands.speed:speed",

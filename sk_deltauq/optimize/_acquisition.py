@@ -206,7 +206,9 @@ def _evaluate(acquisition: AcquisitionFunction, U: np.ndarray) -> np.ndarray:
 
 def _climb(acquisition: AcquisitionFunction, starts: np.ndarray) -> np.ndarray:
     """Improve points of the unit cube by a local search."""
-    with torch.enable_grad():
+    # BoTorch shows warnings of the search by force, such as one at the kinks of relu, where a
+    # line search ends early.
+    with torch.enable_grad(), warnings.catch_warnings(record=True) as caught:
         found, _ = gen_candidates_scipy(
             torch.tensor(starts).unsqueeze(1),
             acquisition,
@@ -214,4 +216,6 @@ def _climb(acquisition: AcquisitionFunction, starts: np.ndarray) -> np.ndarray:
             upper_bounds=1.0,
             options={"maxiter": _N_ITERATIONS},
         )
+    for other in [w for w in caught if not issubclass(w.category, BotorchWarning)]:
+        warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
     return found.squeeze(1).detach().numpy()

@@ -1,0 +1,120 @@
+"""The methods of the study. All networks have the same embedding, widths and epochs.
+
+Reading this module imports neither torch nor BoTorch; the factories do when they are called.
+"""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+
+from benchmarks_uci.engine.study import Method
+
+PRESETS = ("default", "tiny")
+REFERENCE = "deltauq"
+
+_SEARCHES = "benchmarks_uci.optimisation.searches"
+_SAME = "the settings of `sk_deltauq.optimize.surrogate`, without any choice for this method"
+
+# Parameters of `surrogate()` that all networks share
+_SHARED = (
+    *("hidden_layer_sizes", "embedding", "batch_size", "learning_rate_init", "max_iter"),
+    *("n_iter_no_change", "validation_fraction", "noise"),
+)
+_TINY = {"hidden_layer_sizes": (8,), "max_iter": 3}
+
+
+def _network(estimator: str | None, **settings):
+    """Return a factory of a search with a network; None for the recommended surrogate."""
+
+    def make(preset, n_rows, random_state):
+        surrogate = resolve_name("sk_deltauq.optimize.surrogate")()
+        if estimator is not None:
+            shared = {name: getattr(surrogate, name) for name in _SHARED}
+            surrogate = resolve_name(estimator)(**{**shared, **settings})
+        if preset == "tiny":
+            surrogate.set_params(**_TINY)
+        n_steps = 2 if preset == "tiny" else None
+        search = resolve_name(f"{_SEARCHES}.NetworkSearch")
+        return search(n_steps=n_steps, random_state=random_state, surrogate=surrogate)
+
+    return make
+
+
+def _other(name: str):
+    def make(preset, n_rows, random_state):
+        n_steps = 2 if preset == "tiny" else None
+        return resolve_name(f"{_SEARCHES}.{name}")(n_steps=n_steps, random_state=random_state)
+
+    return make
+
+
+_BASELINES = "sk_deltauq.baselines"
+
+METHODS = {
+    method.name: method
+    for method in [
+        Method(
+            "sobol",
+            "Sobol",
+            "points of a Sobol sequence, without a surrogate",
+            "none",
+            _other("SobolSearch"),
+        ),
+        Method(
+            "gp",
+            "GP",
+            "Gaussian process: BoTorch's SingleTaskGP with its defaults, inputs in the unit cube, "
+            "standardised values",
+            "BoTorch's defaults",
+            _other("GaussianProcessSearch"),
+            requires="botorch",
+        ),
+        Method(
+            "plain",
+            "one plain net",
+            "one network on all points, without any uncertainty: the search goes to the largest "
+            "predicted value",
+            "the settings of `surrogate()`; twice the epochs, since it holds out no points",
+            _network(
+                f"{_BASELINES}.DeepEnsembleRegressor",
+                n_members=1,
+                early_stopping=False,
+                max_iter=120,
+                n_iter_no_change=120,
+            ),
+            requires="botorch",
+        ),
+        Method(
+            "mcdropout",
+            "MC dropout",
+            "dropout of 0.1, 20 masks",
+            _SAME,
+            _network(f"{_BASELINES}.MCDropoutRegressor", dropout=0.1, n_masks=20),
+            requires="botorch",
+        ),
+        Method(
+            "deepensemble",
+            "deep ensemble",
+            "five networks",
+            _SAME,
+            _network(f"{_BASELINES}.DeepEnsembleRegressor", n_members=5),
+            requires="botorch",
+        ),
+        Method(
+            "bnn",
+            "BNN",
+            "variational Bayesian network, 20 draws",
+            _SAME,
+            _network(f"{_BASELINES}.VariationalBNNRegressor", n_draws=20),
+            requires="botorch",
+        ),
+        Method(
+            "deltauq",
+            "Delta-UQ",
+            "the recommended surrogate: four networks with five anchors each",
+            "on the development seeds of Branin, Ackley 4 and Hartmann 6",
+            _network(None),
+            requires="botorch",
+        ),
+    ]
+}

@@ -1,0 +1,142 @@
+"""Searches as objects: parameters, and `search`, which proposes and evaluates points."""
+
+from __future__ import annotations
+
+import functools
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from botorch.acquisition import LogExpectedImprovement
+from botorch.exceptions.warnings import BotorchWarning
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import SingleTaskGP
+from botorch.optim import optimize_acqf
+from gpytorch.mlls import ExactMarginalLogLikelihood
+from linear_operator.utils.warnings import NumericalWarning
+from scipy.stats import qmc
+from sklearn.base import BaseEstimator
+
+from benchmarks_uci.optimisation.problems import Problem
+from sk_deltauq.optimize import Optimizer
+
+
+@dataclass(eq=False, repr=False)
+class Search(ABC, BaseEstimator):
+    """A method of the study; a subclass proposes the next point."""
+
+    n_steps: int | None = None  # None: as many as the problem says
+    random_state: int | None = None
+
+    def search(self, problem: Problem, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Evaluate the starting points, then one proposal per step.
+
+        Returns
+        -------
+        values : ndarray of shape (n_points,)
+            Values of the starting points and of the proposals, in their order.
+        seconds : ndarray of shape (n_steps,)
+            Processor time of each proposal, without the evaluation.
+        """
+        y = np.array([problem.function(x) for x in X])
+        n_steps = problem.n_steps if self.n_steps is None else self.n_steps
+        _load_optimizer()
+        propose, seconds = self._start(problem, X, y), []
+        for _ in range(n_steps):
+            start = time.process_time()
+            x = propose(X, y)
+            seconds.append(time.process_time() - start)
+            X, y = np.vstack([X, x]), np.append(y, problem.function(x))
+        return y, np.array(seconds)
+
+    @abstractmethod
+    def _start(
+        self, problem: Problem, X: np.ndarray, y: np.ndarray
+    ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Return the function that proposes a point, given all points and values so far."""
+
+
+@dataclass(eq=False, repr=False)
+class SobolSearch(Search):
+    """Points of a scrambled Sobol sequence."""
+
+    def _start(self, problem, X, y):
+        low, high = np.array(problem.bounds).T
+        engine: Any = qmc.Sobol
+        n_points = 2 ** int(np.ceil(np.log2(problem.n_steps)))
+        seed = np.random.default_rng([self.random_state or 0, 1])
+        points = low + (high - low) * engine(len(low), seed=seed).random(n_points)
+        n_initial = len(X)
+        return lambda X, y: points[len(X) - n_initial]
+
+
+@dataclass(eq=False, repr=False)
+class NetworkSearch(Search):
+    """`sk_deltauq.optimize.Optimizer` with a surrogate."""
+
+    surrogate: Any = None  # unfitted regressor
+
+    def _start(self, problem, X, y):
+        optimizer = Optimizer(
+            problem.bounds,
+            surrogate=self.surrogate,
+            n_initial=len(X),
+            random_state=self.random_state,
+        )
+        optimizer.tell(X, y)
+
+        def propose(X, y):
+            if len(y) > len(optimizer.y_):
+                optimizer.tell(X[-1], y[-1])
+            return optimizer.ask()[0]
+
+        return propose
+
+
+@dataclass(eq=False, repr=False)
+class GaussianProcessSearch(Search):
+    """BoTorch's `SingleTaskGP` with its defaults, and LogEI as for the networks."""
+
+    def _start(self, problem, X, y):
+        low, high = np.array(problem.bounds).T
+
+        def propose(X, y):
+            with torch.random.fork_rng(), warnings.catch_warnings():
+                for category in (BotorchWarning, NumericalWarning):
+                    warnings.simplefilter("ignore", category)
+                torch.manual_seed(1000 * (self.random_state or 0) + len(y))
+                unit = self.find_maximum((X - low) / (high - low), y)
+            return low + (high - low) * unit
+
+        return propose
+
+    def find_maximum(self, U: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Fit the process to points of the unit cube, and return the next point."""
+        scale = y.std() or 1.0
+        values = torch.tensor((y.mean() - y) / scale)[:, None]
+        model = fit_gp(torch.tensor(U), values)
+        acquisition = LogExpectedImprovement(model, values.max())
+        box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, U.shape[1])
+        options = {"maxiter": 50}
+        x, _ = optimize_acqf(
+            acquisition, box, q=1, num_restarts=4, raw_samples=640, options=options
+        )
+        return x[0].numpy()
+
+
+@functools.cache
+def _load_optimizer() -> None:
+    """Import what the first fit of a process imports, so that no step is charged for it."""
+    torch.optim.Adam([torch.zeros(1, requires_grad=True)])
+
+
+def fit_gp(U: torch.Tensor, values: torch.Tensor) -> SingleTaskGP:
+    """Fit BoTorch's default Gaussian process to standardised values."""
+    model = SingleTaskGP(U, values)
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    return model
