@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks_uci import choice, conformal
 from benchmarks_uci.analysis.tables import escape, write_pipes
 from benchmarks_uci.datasets import EMBEDDED, SETS
+from benchmarks_uci.optimisation import report as optimisation
 from benchmarks_uci.regression.methods import ABLATIONS, LARGE, METHODS, PRESETS
 from benchmarks_uci.regression.protocols import PROTOCOLS
 from benchmarks_uci.speed.results import HEADERS, Result
@@ -119,6 +120,8 @@ TABLES = {
     **{
         f"choice {column}": partial(choice.write_table, column) for column in ("score", "coverage")
     },
+    "optimisation": optimisation.write_committed,
+    "optimisation-cost": optimisation.write_cost,
     "trust situations": lambda: trust.write_situations(trust.read_committed()),
     "trust small": lambda: trust.write_small(trust.read_committed()),
     "trust sizes": lambda: trust.write_sizes(trust.read_committed()),

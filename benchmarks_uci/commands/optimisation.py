@@ -38,3 +38,14 @@ def cost(most, out):
     if out is not None:
         write(found, out)
     click.echo(tabulate(found).render())
+
+
+@optimisation.command(context_settings={"show_default": True})
+@click.option("--seeds", type=click.IntRange(1, 10), default=4, help="Number of designs.")
+def spread(seeds):
+    """Compare errors with the epistemic standard deviation, on 30 points without noise."""
+    from benchmarks_uci.optimisation.spread import tabulate
+
+    with threads(1):
+        table = tabulate(seeds)
+    click.echo(table.render())

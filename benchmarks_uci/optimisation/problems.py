@@ -114,7 +114,7 @@ PAPER = {
         _problem("branin", "Branin", [(-5, 10), (0, 15)], 0.39788735773, _SMALL),
         _problem("bukin", "Bukin", [(-15, -5), (-3, 3)], 0.0, _SMALL),
         _problem("camel", "SixHumpCamel", [(-3, 3), (-2, 2)], -1.0316284535, _SMALL),
-        _problem("drop-wave", "DropWave", [(-5.12, 5.12)] * 2, -1.0, _SMALL),
+        _problem("dropwave", "DropWave", [(-5.12, 5.12)] * 2, -1.0, _SMALL),
         _problem("griewank-2", "Griewank", [(-600, 600)] * 2, 0.0, _SMALL, 2),
         _problem("holder", "HolderTable", [(-10, 10)] * 2, -19.2085025679, _SMALL),
         _problem("levy-13", _levy13, [(-10, 10)] * 2, 0.0, _SMALL),

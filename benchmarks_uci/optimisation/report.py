@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
-from benchmarks_uci.analysis.frame import select_complete, summarise
+from benchmarks_uci.analysis.frame import make_frame, select_complete, split_runs, summarise
+from benchmarks_uci.analysis.page import main_table
 from benchmarks_uci.analysis.paired import format_p, signed_rank_test
-from benchmarks_uci.analysis.tables import write_bullets
+from benchmarks_uci.analysis.tables import escape, write_bullets
+from benchmarks_uci.engine.records import read
+from benchmarks_uci.optimisation import cost
 from benchmarks_uci.optimisation.methods import REFERENCE
 from benchmarks_uci.optimisation.problems import PAPER
 from benchmarks_uci.optimisation.study import STUDY, read_published
+
+RESULTS = Path(__file__).parents[1] / "results" / "optimisation"
+
+
+def write_committed() -> str:
+    """Write the table of the committed searches, and how to read it, as Markdown."""
+    records = read(RESULTS / "search-default.csv", STUDY)
+    [((protocol, _), run)] = split_runs(make_frame(records, STUDY))
+    table, explained = main_table(run, STUDY, "auc")
+    parts = [table.render("markdown"), *map(escape, explained)]
+    return "\n\n".join([*parts, *write_sections(run, protocol)])
+
+
+def write_cost() -> str:
+    """Write the table of the committed costs of a step as Markdown."""
+    return cost.tabulate(cost.read(RESULTS / "cost" / "hartmann-6.csv")).render("markdown")
 
 
 def write_sections(run: pd.DataFrame, protocol: str) -> list[str]:

@@ -56,7 +56,7 @@ class State:
             return replace(state, y=values)
         if known != y:
             raise ValueError(
-                f"the point {x.tolist()} has the value {known} already, and was told with {y}. If "
+                f"the point {x.tolist()} has the value {known} already, and now the value {y}. If "
                 "values have noise, use Optimizer(..., noisy=True); else correct one of them in "
                 "your data. Nothing of this call was stored."
             )

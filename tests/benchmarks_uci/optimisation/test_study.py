@@ -1,0 +1,70 @@
+"""The whole study with two functions, two seeds, and tiny networks."""
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks_uci.__main__ import cli
+from benchmarks_uci.engine.plan import find_finished, plan
+from benchmarks_uci.engine.records import read
+from benchmarks_uci.engine.store import Store
+from benchmarks_uci.optimisation.methods import METHODS
+from benchmarks_uci.optimisation.study import STUDY
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("optimisation") / "results"
+    command = ["optimisation", "run", "--data", "branin,ackley-4", "--methods"]
+    command += ["sobol,gp,plain,deltauq", "--preset", "tiny", "--splits", "2", "--jobs", "1"]
+    done = CliRunner().invoke(cli, [*command, "--results", str(folder)])
+    assert done.exit_code == 0, done.output
+    return folder, done.output
+
+
+def test_every_search_finishes(results):
+    folder, output = results
+    records = read(folder, STUDY)
+    assert len(records) == 16
+    assert all(record["status"] == "done" for record in records)
+    assert all(0 <= record["auc"] < 1 for record in records)
+    assert all(record["progress"] == sorted(record["progress"]) for record in records)
+    assert "seconds per step" in output
+
+
+def test_methods_share_starting_points_and_differ_in_proposals(results):
+    records = read(results[0], STUDY)
+    for data in ("branin", "ackley-4"):
+        for split in range(2):
+            here = [r for r in records if (r["data"], r["split"]) == (data, split)]
+            assert len({r["split_hash"] for r in here}) == 1
+            assert len({r["regret"] for r in here}) > 1
+
+
+def test_it_resumes(results):
+    folder, _ = results
+    problems = {name: STUDY.load(name, None) for name in ("branin", "ackley-4")}
+    tasks, left_out = plan(STUDY, "search", "tiny", problems, ["sobol", "deltauq"], 2)
+    assert not left_out
+    assert len(find_finished(STUDY, tasks, problems, Store(folder, STUDY))) == len(tasks) == 8
+
+
+def test_the_report_compares_with_the_paper(results, tmp_path):
+    command = ["optimisation", "report", str(results[0]), "--compact", str(tmp_path)]
+    done = CliRunner().invoke(cli, [*command, "--out", str(tmp_path / "page")])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "page" / "report.md").read_text()
+    assert "Better than GP on" in page
+    assert "paper's Delta-UQ column on" in page
+    assert "paper: GP" in page
+    assert len(read(tmp_path / "search-tiny.csv", STUDY)) == 16
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_networks_share_embedding_width_and_noise(name):
+    search = STUDY.methods[name].make("default", 5, 0)
+    if name in ("sobol", "gp"):
+        assert search.n_steps is None
+        return
+    surrogate, reference = search.surrogate, METHODS["deltauq"].make("default", 5, 0).surrogate
+    for parameter in ("hidden_layer_sizes", "embedding", "noise", "batch_size"):
+        assert getattr(surrogate, parameter) == getattr(reference, parameter)
