@@ -80,10 +80,11 @@ toc_object_entries_show_parents = (
 html_sidebars = {name: [] for name in ("index", "install", "genindex", "search")}
 
 
-def skip_members_of_scikit_learn(app, what, name, member, skip, options):
-    """Skip `get_params` and similar methods: scikit-learn documents them."""
-    from_sklearn = (getattr(member, "__module__", None) or "").startswith("sklearn.")
-    return True if from_sklearn else None  # None: autodoc decides
+def skip_members_of_others(app, what, name, member, skip, options):
+    """Skip `get_params`, `to` and similar methods: the packages of the base classes have them."""
+    module = getattr(member, "__module__", None) or ""
+    from_others = module.startswith(("sklearn.", "torch.", "botorch."))
+    return True if from_others else None  # None: autodoc decides
 
 
 def parse_markdown(directive, text):
@@ -123,4 +124,4 @@ class BenchmarkReport(SphinxDirective):
 def setup(app):
     app.add_directive("benchmark-table", BenchmarkTable)
     app.add_directive("benchmark-report", BenchmarkReport)
-    app.connect("autodoc-skip-member", skip_members_of_scikit_learn)
+    app.connect("autodoc-skip-member", skip_members_of_others)

@@ -82,7 +82,10 @@ def command_lines():
 def test_commands_and_options_that_are_shown_exist(line):
     words = line.split()
     name = words[0] if words and not words[0].startswith("-") else "run"
-    options = {o for parameter in PARAMETERS[name] for o in parameter.opts}
+    command = cli.get_command(None, name)
+    for word in words[1:]:  # a group has commands of its own
+        command = getattr(command, "commands", {}).get(word, command)
+    options = {o for parameter in command.params for o in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= options | {"--help"}
 
 

@@ -22,7 +22,10 @@ RESULTS = Path(__file__).parents[1] / "results" / "optimisation"
 
 def write_committed() -> str:
     """Write the table of the committed searches, and how to read it, as Markdown."""
-    records = read(RESULTS / "search-default.csv", STUDY)
+    path = RESULTS / "search-default.csv"
+    if not path.exists():
+        return "No searches are committed yet. The command above runs them."
+    records = read(path, STUDY)
     [((protocol, _), run)] = split_runs(make_frame(records, STUDY))
     table, explained = main_table(run, STUDY, "auc")
     parts = [table.render("markdown"), *map(escape, explained)]
@@ -31,7 +34,10 @@ def write_committed() -> str:
 
 def write_cost() -> str:
     """Write the table of the committed costs of a step as Markdown."""
-    return cost.tabulate(cost.read(RESULTS / "cost" / "hartmann-6.csv")).render("markdown")
+    costs = cost.read(RESULTS / "cost" / "hartmann-6.csv")
+    if not costs:
+        return "No measurements are committed yet. The command below makes them."
+    return cost.tabulate(costs).render("markdown")
 
 
 def write_sections(run: pd.DataFrame, protocol: str) -> list[str]:

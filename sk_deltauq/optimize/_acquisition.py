@@ -20,6 +20,7 @@ from botorch.acquisition import (
     qUpperConfidenceBound,
 )
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.exceptions.errors import OptimizationGradientError
 from botorch.exceptions.warnings import BotorchWarning
 from botorch.generation.gen import gen_candidates_scipy
 from botorch.models.deterministic import GenericDeterministicModel
@@ -209,13 +210,17 @@ def _climb(acquisition: AcquisitionFunction, starts: np.ndarray) -> np.ndarray:
     # BoTorch shows warnings of the search by force, such as one at the kinks of relu, where a
     # line search ends early.
     with torch.enable_grad(), warnings.catch_warnings(record=True) as caught:
-        found, _ = gen_candidates_scipy(
-            torch.tensor(starts).unsqueeze(1),
-            acquisition,
-            lower_bounds=0.0,
-            upper_bounds=1.0,
-            options={"maxiter": _N_ITERATIONS},
-        )
+        try:
+            found, _ = gen_candidates_scipy(
+                torch.tensor(starts).unsqueeze(1),
+                acquisition,
+                lower_bounds=0.0,
+                upper_bounds=1.0,
+                options={"maxiter": _N_ITERATIONS},
+            )
+        # An acquisition function without a gradient somewhere: the candidates remain.
+        except OptimizationGradientError:
+            return starts
     for other in [w for w in caught if not issubclass(w.category, BotorchWarning)]:
         warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
     return found.squeeze(1).detach().numpy()

@@ -255,7 +255,9 @@ class Optimizer:
 
     def _describe(self) -> dict[str, Any]:
         """Return the settings that a stored state belongs to, as JSON has them."""
-        named = self._acquisition
+        acquisition: Any = self._acquisition
+        if not isinstance(acquisition, str):
+            acquisition = getattr(acquisition, "__name__", type(acquisition).__name__)
         params = self._surrogate.get_params()
         params.pop("random_state", None)
         return {
@@ -264,7 +266,7 @@ class Optimizer:
             "maximize": self._sign > 0,
             "noisy": self._noisy,
             "n_initial": int(self._n_initial),
-            "acquisition": named if isinstance(named, str) else named.__name__,
+            "acquisition": acquisition,
             "surrogate": {
                 "class": type(self._surrogate).__name__,
                 **{name: _describe_value(value) for name, value in params.items()},
