@@ -78,7 +78,7 @@ def test_all_is_complete_and_sorted(module):
         }
     listed = namespace["__all__"]
     assert {name for name in public if not name.startswith("_")} <= set(listed)
-    assert all(hasattr(load(module), name) for name in listed)  # some load on first use
+    assert set(listed) <= namespace.keys()
     assert list(listed) == sorted(set(listed))
 
 

@@ -3,27 +3,24 @@
 It needs BoTorch: ``pip install 'sk-deltauq[optimize]'``. BoTorch is imported on first use.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from typing import TYPE_CHECKING, Any
-
-from sk_deltauq.optimize._minimize import minimize
-from sk_deltauq.optimize._optimizer import Optimizer
-from sk_deltauq.optimize._surrogate import surrogate
+from sk_deltauq._lazy import import_on_use
 
 if TYPE_CHECKING:
     from sk_deltauq.optimize._botorch_model import BoTorchModel
+    from sk_deltauq.optimize._minimize import minimize
+    from sk_deltauq.optimize._optimizer import Optimizer
+    from sk_deltauq.optimize._surrogate import surrogate
+else:
+    __getattr__, __dir__ = import_on_use(
+        __name__,
+        {
+            "_botorch_model": ("BoTorchModel",),
+            "_minimize": ("minimize",),
+            "_optimizer": ("Optimizer",),
+            "_surrogate": ("surrogate",),
+        },
+    )
 
 __all__ = ["BoTorchModel", "Optimizer", "minimize", "surrogate"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import `BoTorchModel` on first use: its base class is a class of BoTorch."""
-    if name != "BoTorchModel":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from sk_deltauq.optimize._dependencies import require_botorch
-
-    require_botorch("BoTorchModel")
-    from sk_deltauq.optimize._botorch_model import BoTorchModel
-
-    return BoTorchModel

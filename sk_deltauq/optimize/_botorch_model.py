@@ -1,11 +1,22 @@
 """Any fitted regressor of the package as a BoTorch model."""
 
+# ruff: noqa: E402
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
+from sklearn.utils.validation import check_is_fitted
+
+from sk_deltauq._estimators.regressor import BaseRegressor
+from sk_deltauq._host import draw_seed
+from sk_deltauq.optimize._dependencies import require_botorch
+
+# Before BoTorch itself, so that the error names the extra to install.
+require_botorch("BoTorchModel")
+
 from botorch.exceptions.errors import UnsupportedError
 from botorch.models.deterministic import GenericDeterministicModel
 from botorch.models.model import Model
@@ -13,10 +24,6 @@ from botorch.posteriors.ensemble import EnsemblePosterior
 from botorch.posteriors.gpytorch import GPyTorchPosterior
 from botorch.posteriors.posterior import Posterior
 from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
-from sklearn.utils.validation import check_is_fitted
-
-from sk_deltauq._estimators.regressor import BaseRegressor
-from sk_deltauq._host import draw_seed
 
 # Added to the diagonal of a covariance, relative to its largest variance: a covariance of K
 # functions has rank K - 1, and rounding must not make it indefinite.

@@ -75,7 +75,7 @@ def test_means_and_variances_are_those_of_the_estimator(estimator, points):
         model = BoTorchModel(estimator, posterior=kind)
         found = model.posterior(wide.requires_grad_())
         assert found.mean.dtype == torch.float64
-        np.testing.assert_allclose(found.mean.detach()[:, 0], mean, **near)
+        np.testing.assert_allclose(found.mean.detach()[:, 0], mean, rtol=1e-3, atol=5e-3)
         if kind == "normal":
             std = found.variance.detach().sqrt()[:, 0]
             np.testing.assert_allclose(std, parts.epistemic, **near)
