@@ -10,6 +10,7 @@ import click
 # Imported when they are used: `report` needs no torch, and nothing else needs pandas.
 COMMANDS = {
     "choice": "benchmarks_uci.choice:main",
+    "classification": "benchmarks_uci.commands.classification:classification",
     "conformal": "benchmarks_uci.conformal:main",
     "fetch": "benchmarks_uci.commands.fetch:fetch",
     "optimisation": "benchmarks_uci.commands.optimisation:optimisation",

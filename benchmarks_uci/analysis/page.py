@@ -111,6 +111,7 @@ def _draw(records, run, study, metric_name):
             plots.plot_curve(records, study, name),
         )
         for name, curve in study.curves.items()
+        if len(curve.positions)
     }
     ranks = plots.plot_ranks(run, study, metric_name)
     drawn[f"{prefix}-ranks"] = ("Ranks of the methods", ranks)

@@ -18,7 +18,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,10 +42,13 @@ TRIES = 2  # of each request, one second apart
 logger = logging.getLogger("benchmarks_uci")
 
 
-def load(spec: Spec, sources: Sources) -> Dataset:
+def load(spec: Any, sources: Sources, make: Callable[[Any, Any, str], Any] | None = None) -> Any:
     """Load the set from the OpenML cache, or else download it into the cache.
 
     A cached copy with wrong rows is downloaded again, except offline.
+
+    `spec` has a `name` and an `openml_id`. `make(spec, frame, source)` checks the data frame and
+    returns the set; None makes a regression set (`Dataset`).
 
     Raises
     ------
@@ -56,6 +61,7 @@ def load(spec: Spec, sources: Sources) -> Dataset:
         raise DataUnavailable(
             f"{spec.name}: no OpenML id is known for this set; give it with --data-dir."
         )
+    make = build_frame if make is None else make
     _require_openml(spec)
     with _configure_openml(spec.openml_id, sources) as (folder, is_cached):
         if not is_cached:
@@ -65,17 +71,24 @@ def load(spec: Spec, sources: Sources) -> Dataset:
                     f"Run once with a network, or put {spec.name}.csv into a folder and pass "
                     f"--data-dir FOLDER."
                 )
-            return _load(spec, folder, "downloaded")
+            return _load(spec, folder, make, "downloaded")
         try:
-            return _load(spec, folder, "from its cache")
+            return _load(spec, folder, make, "from its cache")
         except DataCorrupt as error:
             if sources.offline:
                 raise
             logger.warning("%s The set is downloaded again.", error)
-        return _load(spec, folder, "downloaded", refresh=True)
+        return _load(spec, folder, make, "downloaded", refresh=True)
 
 
-def _require_openml(spec: Spec) -> None:
+def build_frame(spec: Spec, frame, source: str) -> Dataset:
+    """Make a regression set from a data frame of OpenML."""
+    # openml stores small whole numbers as uint8, which would overflow.
+    values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return build(spec, RawTable(tuple(map(str, frame.columns)), values, source))
+
+
+def _require_openml(spec) -> None:
     try:
         import openml  # noqa: F401
     # Any class of error: on import openml reads its configuration, creates folders, and imports
@@ -127,7 +140,7 @@ def _configure_openml(openml_id: int, sources: Sources):
             os.environ[skip_parquet] = variable
 
 
-def _load(spec: Spec, folder: Path, how: str, refresh: bool = False) -> Dataset:
+def _load(spec, folder: Path, make, how: str, refresh: bool = False):
     import openml
     import pandas as pd
 
@@ -145,10 +158,7 @@ def _load(spec: Spec, folder: Path, how: str, refresh: bool = False) -> Dataset:
     way_out = f"The copy is in {folder}. Delete this folder to download the set again."
     try:
         data, *_ = dataset.get_data(include_row_id=True, include_ignore_attribute=True)
-        frame = pd.DataFrame(data)
-        # openml stores small whole numbers as uint8, which would overflow.
-        values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-        return build(spec, RawTable(tuple(map(str, frame.columns)), values, source))
+        return make(spec, pd.DataFrame(data), source)
     except MemoryError:
         raise
     except OSError as error:
@@ -162,7 +172,7 @@ def _load(spec: Spec, folder: Path, how: str, refresh: bool = False) -> Dataset:
         ) from error
 
 
-def _explain_failure(error: Exception, spec: Spec, folder: Path) -> DataError:
+def _explain_failure(error: Exception, spec, folder: Path) -> DataError:
     """Translate an error of openml into the terms of the command line."""
     import requests
     from openml import exceptions

@@ -131,12 +131,16 @@ class Metric:
 
 @dataclass(frozen=True)
 class Curve:
-    """A score that is a list of numbers for each task, plotted as the mean over the splits."""
+    """A score that is a list of numbers for each task, plotted as the mean over the splits.
+
+    A task may lack it.
+    """
 
     title: str  # one word, also the name of the plot
     x_label: str
     y_label: str
-    positions: Sequence[float]  # the x value of each number
+    # The x value of each number; empty for a list that is not plotted
+    positions: Sequence[float]
     on_diagonal: bool = False  # whether the ideal curve is the diagonal of the unit square
 
 

@@ -1,0 +1,1 @@
+"""Classification: calibration under distribution shift, outliers, and prediction sets."""

@@ -1,0 +1,69 @@
+"""Choose the amount of each shift at severity 5, on development splits.
+
+python -m benchmarks_uci classification strengths --data-dir FOLDER
+
+scikit-learn's MLPClassifier is the judge: it keeps half of its skill, which is its accuracy above
+the most frequent class. So all shifts are about equally hard on all sets, and accuracy is about
+halfway between clean and guessing. No method of the comparison takes part.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks_uci.classification.protocols import DEVELOPMENT, split_rows
+from benchmarks_uci.classification.sets import LabelledSet
+from benchmarks_uci.classification.shifts import Shifter, list_shifts
+
+N_STEPS = 40  # amounts to try, from 0 to the largest, denser near 0
+N_SPLITS = 3
+SKILL = 0.5
+
+
+def choose_strengths(dataset: LabelledSet) -> dict[str, float]:
+    """Return for each shift the smallest amount at which half of the skill is lost.
+
+    The largest amount if no amount takes so much.
+    """
+    judges = [_fit_judge(dataset, seed) for seed in DEVELOPMENT[:N_SPLITS]]
+    strengths = {}
+    for shift in list_shifts(dataset.kind):
+        amounts = shift.largest * np.linspace(0, 1, N_STEPS + 1)[1:] ** 2
+        for amount in amounts:
+            skills = [measure_skill(*judge, shift, amount) for judge in judges]
+            if np.mean(skills) <= SKILL:
+                break
+        strengths[shift.name] = float(f"{amount:.3g}")
+    return strengths
+
+
+def _fit_judge(dataset, seed):
+    split = split_rows(dataset, seed)
+    judge = make_pipeline(
+        StandardScaler(),
+        MLPClassifier((50, 50), max_iter=400, early_stopping=True, random_state=seed),
+    )
+    judge.fit(dataset.X[split.train], dataset.y[split.train])
+    X, y = dataset.X[split.test], dataset.y[split.test]
+    return judge, Shifter(dataset, split.train, seed), X, y
+
+
+def measure_skill(judge, shifter, X, y, shift, amount) -> float:
+    """Return the accuracy above the most frequent class, relative to that of clean rows."""
+    base = np.bincount(y).max() / len(y)
+    clean, shifted = (judge.score(rows, y) for rows in (X, shifter.apply(X, shift, amount)))
+    return float((shifted - base) / (clean - base))
+
+
+def write_strengths(found: dict[str, dict[str, float]]) -> str:
+    """Return the text of `strengths.toml`."""
+    lines = [
+        "# The amount of each shift at severity 5, by set.",
+        "# Written by: python -m benchmarks_uci classification strengths --data-dir FOLDER",
+    ]
+    for data, strengths in found.items():
+        lines += ["", f"[{data}]", *(f"{name} = {value}" for name, value in strengths.items())]
+    return "\n".join(lines) + "\n"

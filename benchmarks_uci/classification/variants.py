@@ -1,0 +1,126 @@
+"""Parts of Delta-UQ alone, the paper's tempering, and options that baselines lack.
+
+They use only public names of the package, attributes of the fitted net, skorch's callbacks, and
+the user's own module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.special import log_softmax
+from skorch.callbacks import Callback
+from torch import nn
+
+from sk_deltauq import DeltaUQClassifier
+
+
+class Naive(DeltaUQClassifier):
+    """Train with anchors, and predict without them: the input `[0, x]` (the paper's "naive").
+
+    The features are standardised, so 0 is the mean row.
+    """
+
+    def fit(self, X, y, sample_weight=None, **hold_out):
+        super().fit(X, y, sample_weight, **hold_out)
+        self.net_.module_.set_anchors(torch.zeros(1, np.shape(X)[1]))
+        return self
+
+
+class MeanOnly(DeltaUQClassifier):
+    """The softmax of the mean logits over the anchors (the paper's "mu")."""
+
+    def predict_log_proba(self, X):
+        return log_softmax(self.predict_dist(X).logits.mean(axis=0), axis=1)
+
+
+class BatchTempered(DeltaUQClassifier):
+    """The paper's tempering: mean logits times 1 - s (section 4b).
+
+    `s` is the spread of the logits over the anchors, scaled to [0, 1) by its range in the batch
+    that is predicted. So the probabilities of a row depend on the other rows.
+    """
+
+    def predict_log_proba(self, X):
+        logits = self.predict_dist(X).logits  # (component, row, class)
+        spread = logits.std(axis=0, ddof=1).mean(axis=1)
+        width = max(np.ptp(spread), np.finfo(float).tiny)
+        scaled = np.minimum((spread - spread.min()) / width, 1 - 1e-3)
+        return log_softmax(logits.mean(axis=0) * (1 - scaled)[:, None], axis=1)
+
+
+class CorruptInputs(Callback):
+    """In every tenth mini-batch, change the rows as corrupted anchors would change them.
+
+    With a corrupted anchor T(c), the input `[T(c), x - c]` is the row `x + T(c) - c` with the
+    anchor T(c). For a method without anchors, this is augmentation of the rows: `c` is another
+    row of the mini-batch, and T takes 30 % of its features from a third one ("swap").
+    """
+
+    def __init__(self, every: int = 10, fraction: float = 0.3):
+        self.every = every
+        self.fraction = fraction
+
+    def initialize(self):
+        self.count_ = 0
+        return self
+
+    def on_train_begin(self, net, X=None, y=None, **kwargs):
+        # torch's own generator is seeded by the package for each fit.
+        self.generator_ = torch.Generator().manual_seed(torch.randint(2**62, (1,)).item())
+
+    def on_batch_begin(self, net, batch=None, training=False, **kwargs):
+        if not training or batch is None:
+            return
+        self.count_ += 1
+        if self.count_ % self.every:
+            return
+        x = batch[0][0]  # (member, feature, sample), scaled
+        draw = self.generator_
+        rows, others = (x[:, :, torch.randperm(x.shape[2], generator=draw)] for _ in range(2))
+        swapped = torch.rand(x.shape, generator=draw) < self.fraction
+        x += torch.where(swapped, others - rows, torch.zeros_like(x))
+
+
+@dataclass(frozen=True)
+class LastLayerDropout:
+    """A factory of networks with dropout before the last layer only.
+
+    In prediction, the logits are the logarithms of the mean probabilities over `n_masks` masks,
+    which are drawn once and kept.
+    """
+
+    hidden_layer_sizes: tuple[int, ...] = (50, 50)
+    dropout: float = 0.05
+    n_masks: int = 50
+
+    def __call__(self, in_features: int, out_features: int) -> nn.Module:
+        """Return a new network with these widths."""
+        return LastLayerDropoutMLP(in_features, out_features, self)
+
+
+class LastLayerDropoutMLP(nn.Module):
+    """See `LastLayerDropout`."""
+
+    masks: torch.Tensor
+
+    def __init__(self, in_features: int, out_features: int, spec: LastLayerDropout):
+        super().__init__()
+        layers: list[nn.Module] = []
+        for width in spec.hidden_layer_sizes:
+            layers += [nn.Linear(in_features, width), nn.ReLU()]
+            in_features = width
+        self.hidden, self.last = nn.Sequential(*layers), nn.Linear(in_features, out_features)
+        self.drop = nn.Dropout(spec.dropout)
+        kept = (torch.rand(spec.n_masks, in_features) >= spec.dropout).float()
+        self.register_buffer("masks", kept / (1 - spec.dropout))
+
+    def forward(self, inputs):
+        """Rows `(sample, feature)` to logits `(sample, output)`."""
+        hidden = self.hidden(inputs)
+        if self.training:
+            return self.last(self.drop(hidden))
+        logits = self.last(hidden * self.masks[:, None])  # (mask, sample, output)
+        return logits.log_softmax(dim=2).logsumexp(dim=0) - np.log(len(self.masks))
