@@ -29,7 +29,7 @@ def network(estimator, settings, module="", corrupts=False):
         if module:
             changed["module"] = resolve_name(f"{_VARIANTS}.{module}")()
         if corrupts:
-            callback = resolve_name(f"{_VARIANTS}.CorruptInputs")()
+            callback = resolve_name(f"{_VARIANTS}.CorruptInputs")(estimator == REFERENCE)
             changed["net_params"] = {"callbacks": [callback]}
         if preset == "quick":
             changed |= QUICK

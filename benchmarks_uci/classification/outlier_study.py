@@ -102,9 +102,14 @@ def draw_outliers(dataset, split: Split, known, unknown, seed: int) -> dict[str,
 
 
 def list_scores(model, X) -> dict[str, np.ndarray]:
-    """Return the outlier scores of rows by kind; `own` of a detector of scikit-learn."""
+    """Return the outlier scores of rows by kind; `own` is the score of scikit-learn's detectors."""
     if hasattr(model, "score_samples"):
         return {"own": -model.score_samples(X)}
+    if hasattr(model, "outlier_score"):
+        # Only anchors can be asked for their labels.
+        anchored = hasattr(model, "anchors_")
+        kinds = [kind for kind in metrics.KINDS if anchored or kind != "reverse_anchoring"]
+        return {kind: model.outlier_score(X, kind=kind) for kind in kinds}
     found = model.predict_uncertainty(X)
     return {
         "entropy": found["total"],

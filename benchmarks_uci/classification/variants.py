@@ -52,14 +52,15 @@ class BatchTempered(DeltaUQClassifier):
 
 
 class CorruptInputs(Callback):
-    """In every tenth mini-batch, change the rows as corrupted anchors would change them.
+    """In every tenth mini-batch, corrupt the anchors, or change rows without anchors alike.
 
     With a corrupted anchor T(c), the input `[T(c), x - c]` is the row `x + T(c) - c` with the
-    anchor T(c). For a method without anchors, this is augmentation of the rows: `c` is another
-    row of the mini-batch, and T takes 30 % of its features from a third one ("swap").
+    anchor T(c). T takes 30 % of the features from another anchor ("swap"). For a method without
+    anchors, `c` is another row of the mini-batch: this is augmentation of the rows.
     """
 
-    def __init__(self, every: int = 10, fraction: float = 0.3):
+    def __init__(self, anchored: bool = False, every: int = 10, fraction: float = 0.3):
+        self.anchored = anchored  # whether the batches have anchors beside the rows
         self.every = every
         self.fraction = fraction
 
@@ -77,11 +78,16 @@ class CorruptInputs(Callback):
         self.count_ += 1
         if self.count_ % self.every:
             return
-        x = batch[0][0]  # (member, feature, sample), scaled
-        draw = self.generator_
-        rows, others = (x[:, :, torch.randperm(x.shape[2], generator=draw)] for _ in range(2))
+        (x, *more), draw = batch[0], self.generator_  # (member, feature, sample), scaled
+        c = more[0] if self.anchored else self._permute(x)
         swapped = torch.rand(x.shape, generator=draw) < self.fraction
-        x += torch.where(swapped, others - rows, torch.zeros_like(x))
+        step = torch.where(swapped, self._permute(c) - c, torch.zeros_like(x))
+        x += step
+        if self.anchored:
+            c += step
+
+    def _permute(self, rows):
+        return rows[:, :, torch.randperm(rows.shape[2], generator=self.generator_)]
 
 
 @dataclass(frozen=True)

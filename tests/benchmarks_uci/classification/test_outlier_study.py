@@ -3,7 +3,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from benchmarks_uci.classification import outlier_study
-from benchmarks_uci.classification.metrics import SOURCES
+from benchmarks_uci.classification.metrics import KINDS, SOURCES
 from benchmarks_uci.classification.protocols import leave_out_class
 from tests.benchmarks_uci.classification._helpers import toy_set
 
@@ -54,6 +54,20 @@ def test_peers_rank_far_rows_higher(dataset, name):
     found = outlier_study.fit_and_score(model, "own", 0, split, dataset)
     assert found["auroc_class"] > 0.8
     assert not {*found} & {*outlier_study.STUDY.curves}
+
+
+@pytest.mark.parametrize("anchored", [True, False])
+def test_all_kinds_that_a_model_has_are_scored(anchored):
+    class Scoring:
+        def outlier_score(self, X, kind):
+            assert anchored or kind != "reverse_anchoring"
+            return X[:, 0]
+
+    model = Scoring()
+    if anchored:
+        model.anchors_ = np.zeros((1, 2))
+    found = outlier_study.list_scores(model, np.ones((3, 2)))
+    assert {*KINDS} - {*found} == (set() if anchored else {"reverse_anchoring"})
 
 
 def test_the_study_names_existing_things():

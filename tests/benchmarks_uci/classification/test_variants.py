@@ -67,8 +67,30 @@ def test_corruption_changes_every_tenth_mini_batch():
     # The change is the difference of two values of the same feature.
     change = batch[0][0] - x
     assert {*change.flatten().tolist()} <= {float(i) for i in range(-5, 6)}
-    callback.on_batch_begin(None, batch=(x, None), training=False)
+    callback.on_batch_begin(None, batch=((x,), None), training=False)
     torch.testing.assert_close(x, torch.arange(24.0).reshape(1, 4, 6))
+
+
+def test_corrupted_anchors_move_their_rows():
+    callback = CorruptInputs(anchored=True, every=1, fraction=0.5).initialize()
+    callback.on_train_begin(None)
+    x, c = torch.zeros(2, 4, 6), torch.arange(48.0).reshape(2, 4, 6)
+    inputs = x.clone(), c.clone()
+    callback.on_batch_begin(None, batch=(inputs, None), training=True)
+    # The network sees [T(c), x - c]: the difference of row and anchor stays.
+    torch.testing.assert_close(inputs[0] - inputs[1], x - c)
+    assert not torch.equal(inputs[1], c)
+    for member in range(2):
+        for feature in range(4):
+            assert {*inputs[1][member, feature].tolist()} <= {*c[member, feature].tolist()}
+
+
+def test_masks_of_dropout_are_not_anchors():
+    callback = CorruptInputs(every=1).initialize()
+    callback.on_train_begin(None)
+    masks = torch.ones(1, 9, 6)
+    callback.on_batch_begin(None, batch=((torch.randn(1, 4, 6), masks), None), training=True)
+    assert masks.min() == 1
 
 
 def test_corruption_changes_what_a_network_learns_and_is_reproducible(data):
