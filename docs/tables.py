@@ -11,6 +11,8 @@ from pathlib import Path
 
 from benchmarks_uci import choice, conformal
 from benchmarks_uci.analysis.tables import escape, write_pipes
+from benchmarks_uci.classification import goals as classification_goals
+from benchmarks_uci.classification import report as classification
 from benchmarks_uci.datasets import EMBEDDED, SETS
 from benchmarks_uci.optimisation import report as optimisation
 from benchmarks_uci.regression.methods import ABLATIONS, LARGE, METHODS, PRESETS
@@ -109,7 +111,44 @@ def compare_versions(protocol: str) -> str:
     return uci.write_table(protocol, uci.read_frame(protocol))
 
 
+def tabulate_shifts(write, *arguments) -> str:
+    """Return a table of the committed results of the study of shifts."""
+    return write(classification.read_records("shift"), *arguments)
+
+
+def tabulate_outliers(write, *arguments) -> str:
+    """Return a table of the committed results of the study of outliers."""
+    return write(classification.read_records("outliers"), *arguments)
+
+
+def write_goals() -> str:
+    """One row per goal of the classification studies."""
+    records = {name: classification.read_records(name) for name in classification.STUDIES}
+    return classification_goals.write_goals(records)
+
+
+CLASSIFICATION = {
+    "goals": write_goals,
+    "severities": partial(tabulate_shifts, classification.write_severities),
+    "quartiles": partial(tabulate_shifts, classification.write_quartiles),
+    **{
+        name: partial(tabulate_shifts, classification.write_by_set, name)
+        for name in ("nll_5", "accuracy_5")
+    },
+    "pairs": partial(tabulate_shifts, classification.write_pairs, "shift", "nll_5"),
+    "ablation": partial(tabulate_shifts, classification.write_ablation),
+    "prediction sets": partial(tabulate_shifts, classification.write_prediction_sets),
+    "outliers": partial(tabulate_outliers, classification.write_outliers),
+    "kinds": partial(tabulate_outliers, classification.write_kinds, "deltauq-5"),
+    "sets": classification.write_sets,
+    **{
+        f"shifts {kind}": partial(classification.write_shifts, kind)
+        for kind in ("tables", "images")
+    },
+    "methods": classification.write_methods,
+}
 TABLES = {
+    **{f"classification {name}": write for name, write in CLASSIFICATION.items()},
     "sets": list_sets,
     "citations": list_citations,
     "protocols": list_protocols,

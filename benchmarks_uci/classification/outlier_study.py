@@ -102,7 +102,7 @@ def draw_outliers(dataset, split: Split, known, unknown, seed: int) -> dict[str,
 
 
 def list_scores(model, X) -> dict[str, np.ndarray]:
-    """Return the outlier scores of rows by kind; `own` is the score of scikit-learn's detectors."""
+    """Return the outlier scores of rows by kind; scikit-learn's detectors have one, `own`."""
     if hasattr(model, "score_samples"):
         return {"own": -model.score_samples(X)}
     if hasattr(model, "outlier_score"):

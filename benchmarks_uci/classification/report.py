@@ -82,11 +82,21 @@ def write_shifts(kind: str) -> str:
     return write_pipes(["shift", "change", "resembles", "at severity 5"], rows, n_left=4)
 
 
-def write_severities(records: list[dict], names: Sequence[str] | None = None) -> str:
+def write_severities(records: list[dict]) -> str:
     """One row per method: scores on clean and shifted rows, as means over the sets."""
+    return _write_scores(records, shift_study.STUDY.methods)
+
+
+def write_ablation(records: list[dict]) -> str:
+    """The same table of the variants of the reference."""
+    study = shift_study.STUDY
+    return _write_scores(records, [*study.variants, study.references[-1]])
+
+
+def _write_scores(records, names) -> str:
     means, sets_ = average_over_sets(records, shift_study.STUDY)
     columns = [f"{name}{suffix}" for name, suffix in SEVERITY_COLUMNS]
-    shown = means[columns].reindex([*names] if names else _order(means.index))
+    shown = means[columns].reindex([name for name in names if name in means.index])
     headers = [shift_study.STUDY.metrics[column].title for column in columns]
     table = _write_best(shown, headers, [column.startswith("accuracy") for column in columns])
     return f"{table}\n\n{_describe(records, sets_)}"
@@ -96,7 +106,7 @@ def write_quartiles(records: list[dict]) -> str:
     """Quartiles over sets and shifts at severity 5, in the layout of the paper's table."""
     _, sets_ = average_over_sets(records, shift_study.STUDY)
     values = gather_shifts(records, sets_)
-    methods = _order({record["method"] for record in records})
+    methods = _order({r["method"] for r in records} - {*shift_study.STUDY.variants})
     rows = []
     for name in ("ece", "nll", "brier"):
         for label, level in QUARTILES.items():
@@ -128,7 +138,8 @@ def gather_shifts(records: list[dict], names: Sequence[str]) -> dict[tuple[str, 
 
 
 def write_by_set(records: list[dict], metric_name: str) -> str:
-    """One row per set, one column per method."""
+    """One row per set, one column per method; variants are left out."""
+    records = [r for r in records if r["method"] not in shift_study.STUDY.variants]
     run = make_frame(records, shift_study.STUDY)
     run = run.assign(method=run["method"].cat.remove_unused_categories())
     means = select_complete(summarise(run, shift_study.STUDY.metrics[metric_name]))
@@ -143,6 +154,7 @@ def write_by_set(records: list[dict], metric_name: str) -> str:
 def write_pairs(records: list[dict], study_name: str, metric_name: str) -> str:
     """Differences from the reference on the same splits, with tests."""
     study = STUDIES[study_name]
+    records = [record for record in records if record["method"] not in study.variants]
     run = make_frame(records, study)
     run = run.assign(method=run["method"].cat.remove_unused_categories())
     table = paired_table(run, study, metric_name)

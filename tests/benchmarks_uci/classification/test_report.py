@@ -86,6 +86,15 @@ def test_the_table_of_severities_marks_the_best(records):
     assert "vowel (2), wine (2)" in lines[-1]
 
 
+def test_the_ablation_shows_variants_and_their_reference(records):
+    variants = [{**r, "method": "deltauq-batch"} for r in records if r["method"] == "mlp"]
+    lines = report.write_ablation(records + variants).splitlines()
+    names = [line.split("|")[1].strip() for line in lines[2:4]]
+    assert names == ["deltauq-batch", "deltauq"]
+    assert "deltauq-batch" not in report.write_severities(records + variants)
+    assert "deltauq-batch" not in report.write_quartiles(records + variants)
+
+
 def test_quartiles_are_over_sets_and_shifts(records):
     table = report.write_quartiles(records)
     n = len(list_shifts("tables"))
