@@ -17,20 +17,16 @@ REFERENCE = "sk_deltauq.DeltaUQClassifier"
 _VARIANTS = "benchmarks_uci.classification.variants"
 
 
-def network(estimator, settings, module="", corrupts=False):
+def network(estimator, settings, module=""):
     """Return a factory of a network of the package: its defaults except `settings`.
 
     `estimator` is the full name of its class, `module` the name of a factory in `variants.py`.
-    With `corrupts`, every tenth mini-batch is corrupted.
     """
 
     def make(preset, n_rows, random_state):
         changed = dict(settings)
         if module:
             changed["module"] = resolve_name(f"{_VARIANTS}.{module}")()
-        if corrupts:
-            callback = resolve_name(f"{_VARIANTS}.CorruptInputs")(estimator == REFERENCE)
-            changed["net_params"] = {"callbacks": [callback]}
         if preset == "quick":
             changed |= QUICK
         return resolve_name(estimator)(**changed, random_state=random_state)
@@ -41,12 +37,7 @@ def network(estimator, settings, module="", corrupts=False):
 def _read_method(name, texts, table):
     """Return the method that one table of the file describes."""
     settings = {**table.get("settings", {}), **dict.fromkeys(table.get("unset", []))}
-    make = network(
-        table.get("network", REFERENCE),
-        settings,
-        table.get("module", ""),
-        table.get("corrupts", False),
-    )
+    make = network(table.get("network", REFERENCE), settings, table.get("module", ""))
     chosen = table.get("chosen", "{ablation}").format(**texts)
     return Method(name, table["title"], table["description"], chosen, make)
 

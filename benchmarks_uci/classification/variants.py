@@ -1,7 +1,6 @@
-"""Parts of Delta-UQ alone, the paper's tempering, and options that baselines lack.
+"""Parts of Delta-UQ alone, the paper's tempering, and dropout before the last layer.
 
-They use only public names of the package, attributes of the fitted net, skorch's callbacks, and
-the user's own module.
+They use only public names of the package, attributes of the fitted net, and the user's own module.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from scipy.special import log_softmax
-from skorch.callbacks import Callback
 from torch import nn
 
 from sk_deltauq import DeltaUQClassifier
@@ -49,45 +47,6 @@ class BatchTempered(DeltaUQClassifier):
         width = max(np.ptp(spread), np.finfo(float).tiny)
         scaled = np.minimum((spread - spread.min()) / width, 1 - 1e-3)
         return log_softmax(logits.mean(axis=0) * (1 - scaled)[:, None], axis=1)
-
-
-class CorruptInputs(Callback):
-    """In every tenth mini-batch, corrupt the anchors, or change rows without anchors alike.
-
-    With a corrupted anchor T(c), the input `[T(c), x - c]` is the row `x + T(c) - c` with the
-    anchor T(c). T takes 30 % of the features from another anchor ("swap"). For a method without
-    anchors, `c` is another row of the mini-batch: this is augmentation of the rows.
-    """
-
-    def __init__(self, anchored: bool = False, every: int = 10, fraction: float = 0.3):
-        self.anchored = anchored  # whether the batches have anchors beside the rows
-        self.every = every
-        self.fraction = fraction
-
-    def initialize(self):
-        self.count_ = 0
-        return self
-
-    def on_train_begin(self, net, X=None, y=None, **kwargs):
-        # torch's own generator is seeded by the package for each fit.
-        self.generator_ = torch.Generator().manual_seed(torch.randint(2**62, (1,)).item())
-
-    def on_batch_begin(self, net, batch=None, training=False, **kwargs):
-        if not training or batch is None:
-            return
-        self.count_ += 1
-        if self.count_ % self.every:
-            return
-        (x, *more), draw = batch[0], self.generator_  # (member, feature, sample), scaled
-        c = more[0] if self.anchored else self._permute(x)
-        swapped = torch.rand(x.shape, generator=draw) < self.fraction
-        step = torch.where(swapped, self._permute(c) - c, torch.zeros_like(x))
-        x += step
-        if self.anchored:
-            c += step
-
-    def _permute(self, rows):
-        return rows[:, :, torch.randperm(rows.shape[2], generator=self.generator_)]
 
 
 @dataclass(frozen=True)

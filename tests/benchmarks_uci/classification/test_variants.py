@@ -5,7 +5,6 @@ from scipy.special import softmax
 
 from benchmarks_uci.classification.variants import (
     BatchTempered,
-    CorruptInputs,
     LastLayerDropout,
     MeanOnly,
     Naive,
@@ -54,60 +53,6 @@ def test_batch_tempering_depends_on_the_batch(data):
     plain = softmax(dist.logits.mean(axis=0), axis=1)
     np.testing.assert_allclose(np.exp(log_proba[least]), plain[least], rtol=1e-9)
     np.testing.assert_allclose(np.exp(log_proba[most]), 1 / 3, atol=0.02)
-
-
-def test_corruption_changes_every_tenth_mini_batch():
-    callback = CorruptInputs(every=2, fraction=0.5).initialize()
-    callback.on_train_begin(None)
-    x = torch.arange(24.0).reshape(1, 4, 6)  # (member, feature, sample)
-    for count, is_changed in enumerate([False, True, False, True]):
-        batch = (x.clone(),), None
-        callback.on_batch_begin(None, batch=batch, training=True)
-        assert (not torch.equal(batch[0][0], x)) == is_changed, count
-    # The change is the difference of two values of the same feature.
-    change = batch[0][0] - x
-    assert {*change.flatten().tolist()} <= {float(i) for i in range(-5, 6)}
-    callback.on_batch_begin(None, batch=((x,), None), training=False)
-    torch.testing.assert_close(x, torch.arange(24.0).reshape(1, 4, 6))
-
-
-def test_corrupted_anchors_move_their_rows():
-    callback = CorruptInputs(anchored=True, every=1, fraction=0.5).initialize()
-    callback.on_train_begin(None)
-    x, c = torch.zeros(2, 4, 6), torch.arange(48.0).reshape(2, 4, 6)
-    inputs = x.clone(), c.clone()
-    callback.on_batch_begin(None, batch=(inputs, None), training=True)
-    # The network sees [T(c), x - c]: the difference of row and anchor stays.
-    torch.testing.assert_close(inputs[0] - inputs[1], x - c)
-    assert not torch.equal(inputs[1], c)
-    for member in range(2):
-        for feature in range(4):
-            assert {*inputs[1][member, feature].tolist()} <= {*c[member, feature].tolist()}
-
-
-def test_masks_of_dropout_are_not_anchors():
-    callback = CorruptInputs(every=1).initialize()
-    callback.on_train_begin(None)
-    masks = torch.ones(1, 9, 6)
-    callback.on_batch_begin(None, batch=((torch.randn(1, 4, 6), masks), None), training=True)
-    assert masks.min() == 1
-
-
-def test_corruption_changes_what_a_network_learns_and_is_reproducible(data):
-    X, y = data
-    plain, *corrupted = (
-        DeepEnsembleClassifier(
-            n_members=1,
-            max_iter=8,
-            random_state=0,
-            net_params={"callbacks": callbacks} if callbacks else None,
-        )
-        .fit(X, y)
-        .predict_proba(X)
-        for callbacks in ([], [CorruptInputs()], [CorruptInputs()])
-    )
-    np.testing.assert_array_equal(*corrupted)
-    assert np.abs(plain - corrupted[0]).max() > 1e-4
 
 
 def test_last_layer_dropout_averages_probabilities_over_its_masks():
