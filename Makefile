@@ -68,11 +68,16 @@ works-with:
 	build/works-with/bin/python -m pip install --quiet -c build/works-with.txt -e ".[works-with]"
 	WORKS_WITH=required build/works-with/bin/python -m pytest -q -n logical tests/works_with
 
-# The main command of the README with one split, and the report of its results
+# The main command of the README with one split, and the report of its results; then the studies of
+# classifiers, with a few epochs on a small set
 bench-quick:
 	rm -rf build/bench-quick
 	$(PYTHON) -m benchmarks_uci --splits 1 --offline --results build/bench-quick/results
 	$(PYTHON) -m benchmarks_uci report build/bench-quick/results --out build/bench-quick/report
+	$(PYTHON) -m benchmarks_uci classification shift run --preset quick --data wine --splits 1 \
+	    --results build/bench-quick/shift
+	$(PYTHON) -m benchmarks_uci classification outliers run --preset quick --data wine --splits 1 \
+	    --results build/bench-quick/outliers
 
 coverage:
 	$(PYTHON) -m pytest -n logical --cov --cov-report=term --cov-report=html

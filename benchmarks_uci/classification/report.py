@@ -96,9 +96,11 @@ def write_ablation(records: list[dict]) -> str:
 def _write_scores(records, names) -> str:
     means, sets_ = average_over_sets(records, shift_study.STUDY)
     columns = [f"{name}{suffix}" for name, suffix in SEVERITY_COLUMNS]
-    shown = means[columns].reindex([name for name in names if name in means.index])
-    headers = [shift_study.STUDY.metrics[column].title for column in columns]
-    table = _write_best(shown, headers, [column.startswith("accuracy") for column in columns])
+    shown = means[[*columns, "fit_seconds"]].reindex([n for n in names if n in means.index])
+    headers = [shift_study.STUDY.metrics[column].title for column in shown.columns]
+    table = _write_best(
+        shown, headers, [column.startswith("accuracy") for column in shown.columns]
+    )
     return f"{table}\n\n{_describe(records, sets_)}"
 
 

@@ -43,9 +43,9 @@ def choose_strengths(dataset: LabelledSet) -> dict[str, float]:
     return strengths
 
 
-def _fit_judge(dataset, seed):
+def _fit_judge(dataset, seed, preset="default"):
     split = split_rows(dataset, seed)
-    judge = METHODS["mlp"].make("default", len(split.train), seed)
+    judge = METHODS["mlp"].make(preset, len(split.train), seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few rows, and the limit of epochs
         judge.fit(dataset.X[split.train], dataset.y[split.train])
@@ -54,7 +54,7 @@ def _fit_judge(dataset, seed):
 
 
 def measure_skill(judge, shifter, X, y, shift, amount) -> float:
-    """Return the accuracy above the most frequent class, relative to that of clean rows."""
+    """Return the accuracy above the most frequent class, relative to clean rows."""
     base = np.bincount(y).max() / len(y)
     clean, shifted = (judge.score(rows, y) for rows in (X, shifter.apply(X, shift, amount)))
     return float((shifted - base) / (clean - base))

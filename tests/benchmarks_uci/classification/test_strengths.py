@@ -49,7 +49,7 @@ def test_skill_is_accuracy_above_the_most_frequent_class():
 
 
 def test_the_judge_learns_the_blobs():
-    judge, *_, X, y = strengths._fit_judge(toy_set(n_rows=300), 100)
+    judge, *_, X, y = strengths._fit_judge(toy_set(n_rows=300), 100, preset="quick")
     assert judge.score(X, y) > 0.8
 
 

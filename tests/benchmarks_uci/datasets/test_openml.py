@@ -8,7 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks_uci.classification.sources import build_frame
 from benchmarks_uci.datasets import SETS, DataCorrupt, DataUnavailable, embedded, load, openml
+from tests.benchmarks_uci.classification._helpers import toy_spec
 from tests.benchmarks_uci.datasets import _folders
 from tests.benchmarks_uci.datasets.conftest import served
 from tests.benchmarks_uci.datasets.openml_server import Fault, ServedSet, error
@@ -66,6 +68,19 @@ def test_download_then_cache_give_the_rows_of_the_repository(server, sources, of
         assert cached.X.dtype == cached.y.dtype == np.float64
         assert cached.in_original_order
     assert server.asked == []
+
+
+def test_a_set_of_classes_is_made_from_the_frame(server, sources, offline):
+    rows = [("t", 1, 2.5, "a"), ("t", 3, 4, "b"), ("t", 0, 9, "a"), ("t", 3, 7, "b")]
+    columns = "part", "x", "y", "label"
+    nominal = {"part": ["t"], "label": ["a", "b"]}
+    server.sets.append(ServedSet(307, "toy", columns, rows, nominal=nominal))
+    for where in (sources, offline):
+        dataset = openml.load(toy_spec(), where, build_frame)
+        assert dataset.X.tolist() == [[1, 2.5], [3, 4], [0, 9], [3, 7]]
+        assert dataset.y.tolist() == [0, 1, 0, 1]
+    with pytest.raises(DataCorrupt, match=r"SHA-256.*Delete this folder"):
+        openml.load(toy_spec(content_hash="0"), offline, build_frame)
 
 
 def test_small_whole_numbers_do_not_overflow(server, sources):
