@@ -129,14 +129,21 @@ def write_goals() -> str:
 
 CLASSIFICATION = {
     "goals": write_goals,
-    "severities": partial(tabulate_shifts, classification.write_severities),
+    "clean": partial(tabulate_shifts, classification.write_scores, classification.CLEAN),
+    "shifted": partial(tabulate_shifts, classification.write_scores, classification.SHIFTED),
     "quartiles": partial(tabulate_shifts, classification.write_quartiles),
     **{
         name: partial(tabulate_shifts, classification.write_by_set, name)
         for name in ("nll_5", "accuracy_5")
     },
     "pairs": partial(tabulate_shifts, classification.write_pairs, "shift", "nll_5"),
-    "ablation": partial(tabulate_shifts, classification.write_ablation),
+    **{
+        f"ablation {name}": partial(tabulate_shifts, classification.write_ablation, columns)
+        for name, columns in (
+            ("clean", classification.CLEAN),
+            ("shifted", classification.SHIFTED),
+        )
+    },
     "prediction sets": partial(tabulate_shifts, classification.write_prediction_sets),
     "outliers": partial(tabulate_outliers, classification.write_outliers),
     "kinds": partial(tabulate_outliers, classification.write_kinds, "deltauq-5"),

@@ -20,13 +20,13 @@ from benchmarks_uci.engine.study import Study
 RESULTS = Path(__file__).parents[1] / "results" / "classification"
 STUDIES = {"shift": shift_study.STUDY, "outliers": outlier_study.STUDY}
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "mean": None, "upper quartile": 0.75}
-# Columns of the table of severities: score and suffix
-SEVERITY_COLUMNS = [
-    *((name, "") for name in ("accuracy", "ece", "ece_adaptive", "nll", "brier")),
-    *((name, "_3") for name in ("accuracy", "ece", "nll")),
-    *((name, "_5") for name in ("accuracy", "ece", "ece_adaptive", "nll", "brier")),
-    *((name, "_unseen") for name in ("accuracy", "ece", "nll")),
-]
+# Columns of the tables of scores
+CLEAN = ("accuracy", "ece", "ece_adaptive", "nll", "brier", "fit_seconds")
+SHIFTED = (
+    *(f"{name}_3" for name in ("accuracy", "ece", "nll")),
+    *(f"{name}_5" for name in ("accuracy", "ece", "ece_adaptive", "nll", "brier")),
+    *(f"{name}_unseen" for name in ("ece", "nll")),
+)
 
 
 def read_records(name: str, folder: Path = RESULTS) -> list[dict]:
@@ -82,25 +82,22 @@ def write_shifts(kind: str) -> str:
     return write_pipes(["shift", "change", "resembles", "at severity 5"], rows, n_left=4)
 
 
-def write_severities(records: list[dict]) -> str:
-    """One row per method: scores on clean and shifted rows, as means over the sets."""
-    return _write_scores(records, shift_study.STUDY.methods)
+def write_scores(records: list[dict], columns: Sequence[str]) -> str:
+    """One row per method: scores as means over the sets."""
+    return _write_scores(records, shift_study.STUDY.methods, columns)
 
 
-def write_ablation(records: list[dict]) -> str:
-    """The same table of the variants of the reference."""
+def write_ablation(records: list[dict], columns: Sequence[str]) -> str:
+    """The same table of the variants and the method that they change."""
     study = shift_study.STUDY
-    return _write_scores(records, [*study.variants, study.references[-1]])
+    return _write_scores(records, [*study.variants, study.references[-1]], columns)
 
 
-def _write_scores(records, names) -> str:
+def _write_scores(records, names, columns) -> str:
     means, sets_ = average_over_sets(records, shift_study.STUDY)
-    columns = [f"{name}{suffix}" for name, suffix in SEVERITY_COLUMNS]
-    shown = means[[*columns, "fit_seconds"]].reindex([n for n in names if n in means.index])
-    headers = [shift_study.STUDY.metrics[column].title for column in shown.columns]
-    table = _write_best(
-        shown, headers, [column.startswith("accuracy") for column in shown.columns]
-    )
+    shown = means[[*columns]].reindex([name for name in names if name in means.index])
+    headers = [shift_study.STUDY.metrics[column].title for column in columns]
+    table = _write_best(shown, headers, [column.startswith("accuracy") for column in columns])
     return f"{table}\n\n{_describe(records, sets_)}"
 
 
