@@ -144,4 +144,9 @@ def _transform(images, matrix, steps=(0.0, 0.0)):
     whole[1:, 1:] = matrix
     centre = (np.array(images.shape[1:]) - 1) / 2
     offset = centre - np.asarray(matrix) @ centre + np.asarray(steps)
-    return ndimage.affine_transform(images, whole, [0.0, *offset], order=1)
+    return ndimage.affine_transform(
+        images,
+        whole,
+        [0.0, *offset],  # pyright: ignore[reportArgumentType]
+        order=1,
+    )

