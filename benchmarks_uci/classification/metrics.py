@@ -66,16 +66,8 @@ DETECTION = {
     "aupr_in": "AUPR-in",
     "aupr_out": "AUPR-out",
 }
-# Kinds of `outlier_score`, and the uncertainties of estimators without it
-KINDS = (
-    "combined",
-    "distance",
-    "entropy",
-    "mutual_information",
-    "logit_std",
-    "energy",
-    "reverse_anchoring",
-)
+# Kinds of `outlier_score`
+KINDS = ("combined", "distance", "entropy", "mutual_information", "logit_std", "energy")
 OUTLIERS = {
     metric.name: metric
     for metric in [

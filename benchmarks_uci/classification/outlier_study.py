@@ -22,14 +22,15 @@ from benchmarks_uci.classification.shifts import (
 from benchmarks_uci.engine.study import Method, Split, Study
 
 # The networks that take part, and the score that each is judged by. A baseline has the entropy of
-# its prediction, as in the literature.
+# its prediction, as in the literature; in the second column it has the score of Delta-UQ.
 NETWORK_SCORES = {
     "mlp": "entropy",
     "mcdropout": "entropy",
     "bnn": "entropy",
-    "deltauq": "logit_std",
+    "deltauq": "combined",
     "deepensemble": "entropy",
-    "deltauq-5": "logit_std",
+    "deltauq-5": "combined",
+    "deepensemble+": "combined",
 }
 
 
@@ -106,17 +107,7 @@ def list_scores(model, X) -> dict[str, np.ndarray]:
     """Return the outlier scores of rows by kind; scikit-learn's detectors have one, `own`."""
     if hasattr(model, "score_samples"):
         return {"own": -model.score_samples(X)}
-    if hasattr(model, "outlier_score"):
-        # Only anchors can be asked for their labels.
-        anchored = hasattr(model, "anchors_")
-        kinds = [kind for kind in metrics.KINDS if anchored or kind != "reverse_anchoring"]
-        return {kind: model.outlier_score(X, kind=kind) for kind in kinds}
-    found = model.predict_uncertainty(X)
-    return {
-        "entropy": found["total"],
-        "mutual_information": found["mutual_information"],
-        "logit_std": found["epistemic"],
-    }
+    return {kind: model.outlier_score(X, kind=kind) for kind in metrics.KINDS}
 
 
 def compare(inside: dict, outside: dict) -> dict[str, dict[str, float]]:
