@@ -46,7 +46,7 @@ def average_over_sets(records: list[dict], study: Study) -> tuple[pd.DataFrame, 
     n_splits = run.groupby("data")["split"].nunique()
     counts = pd.DataFrame(pd.Series(values.count()).unstack("data"))
     # A method that lacks a split of a set, or failed there, leaves the set out for all methods.
-    names = [str(data) for data in counts if (counts[data] == n_splits[data]).all()]
+    names = [str(d) for d in counts if bool(np.all(counts[d].to_numpy() == n_splits[d]))]
     if not names:
         raise ResultsError("no set has every split of every method, so there is no mean to show.")
     by_set = pd.DataFrame(pd.Series(values.mean()).unstack("data"))[names]
@@ -169,10 +169,11 @@ def write_prediction_sets(records: list[dict]) -> str:
     rows = []
     for method in _order({r["method"] for r in records if r.get("sets")}):
         by_set = {r["data"]: r["sets"] for r in records if r["method"] == method and r.get("sets")}
-        values = np.mean([by_set[name] for name in names if name in by_set], axis=0)
-        rows.append([method, *(f"{value:.3f}" for value in values)])
+        if {*names} <= {*by_set}:
+            values = np.mean([by_set[name] for name in names], axis=0)
+            rows.append([method, *(f"{value:.3f}" for value in values)])
     if not rows:
-        return "No estimator of these results predicts sets."
+        return "No estimator of these results predicts sets for all data sets."
     return write_pipes(["method", *metrics.SET_PARTS], rows)
 
 
