@@ -71,6 +71,15 @@ def test_sets_are_measured_where_a_model_predicts_them(dataset):
     assert 0 < shifted_size <= 3
 
 
+@pytest.mark.filterwarnings("ignore:.*(max_iter|rows|early)")
+def test_variants_of_the_ablation_have_no_sets(dataset):
+    split = split_rows(dataset, 0)
+    for name in ("deltauq-naive", "deltauq-plain"):
+        model = shift_study.STUDY.variants[name].make("quick", len(split.train), 0)
+        found = shift_study.fit_and_score(model, 0, split, dataset)
+        assert ("sets" in found) == (name == "deltauq-plain")
+
+
 def test_the_study_names_existing_things():
     study = shift_study.STUDY
     assert {*study.references, *study.defaults["methods"].split(",")} <= {*study.methods}
