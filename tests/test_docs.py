@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from benchmarks_uci.__main__ import COMMANDS, cli
@@ -86,6 +87,13 @@ def test_commands_and_options_that_are_shown_exist(line):
     for word in words[1:]:  # a group has commands of its own
         command = getattr(command, "commands", {}).get(word, command)
     options = {o for parameter in command.params for o in parameter.opts}
+    name, *after = words if words and not words[0].startswith("-") else ["run"]
+    parameters = [*PARAMETERS[name]]
+    command = cli.get_command(None, name)
+    while isinstance(command, click.Group):  # such as: classification shift run
+        command = command.commands[after.pop(0)]
+        parameters += command.params
+    options = {o for parameter in parameters for o in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= options | {"--help"}
 
 
