@@ -82,11 +82,6 @@ def command_lines():
 @pytest.mark.parametrize("line", command_lines())
 def test_commands_and_options_that_are_shown_exist(line):
     words = line.split()
-    name = words[0] if words and not words[0].startswith("-") else "run"
-    command = cli.get_command(None, name)
-    for word in words[1:]:  # a group has commands of its own
-        command = getattr(command, "commands", {}).get(word, command)
-    options = {o for parameter in command.params for o in parameter.opts}
     name, *after = words if words and not words[0].startswith("-") else ["run"]
     parameters = [*PARAMETERS[name]]
     command = cli.get_command(None, name)

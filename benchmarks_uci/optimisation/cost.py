@@ -81,7 +81,7 @@ def _step_gp(bounds, X, y, new):
         model = fit_gp(torch.tensor((X - low) / (high - low)), values)
         fitted = time.process_time()
         acquisition = LogExpectedImprovement(model, values.max())
-        options = {"maxiter": 50}
+        options: dict[str, bool | float | int | str] = {"maxiter": 50}
         optimize_acqf(acquisition, box, q=1, num_restarts=4, raw_samples=640, options=options)
         proposed = time.process_time()
         with torch.no_grad():

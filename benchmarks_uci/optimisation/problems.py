@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Problem:
         """The function of a point `(parameter,)`; made when it is first called for."""
         return self.make()
 
-    @cached_property
+    @property
     def X(self) -> np.ndarray:
         """Starting points of all seeds, uniform in the box: `n_initial` rows for each seed."""
         low, high = np.array(self.bounds).T
@@ -91,13 +91,14 @@ def _levy13(x):
     )
 
 
+def _return_it(function):
+    return function
+
+
 def _problem(name, function, bounds, optimum, budget, n_parameters=None):
-    make = _of_botorch(function, n_parameters, bounds)
+    make: Callable[[], Any] = _of_botorch(function, n_parameters, bounds)
     if callable(function):
-
-        def make():
-            return function
-
+        make = partial(_return_it, function)
     return Problem(name, bounds, optimum, make, *budget)
 
 

@@ -43,8 +43,8 @@ def write_cost() -> str:
 def write_sections(run: pd.DataFrame, protocol: str) -> list[str]:
     """Write how Delta-UQ compares with each method, and with the paper's column."""
     means = select_complete(summarise(run, STUDY.metrics["auc"]))
-    means = means[means.index.isin(list(PAPER))]
-    if REFERENCE not in means or means[REFERENCE].dropna().empty:
+    means = means.loc[means.index.isin(list(PAPER))]
+    if REFERENCE not in means or means[REFERENCE].isna().all():
         return []
     lines = [_describe_means(run, means), *_compare(means), *_compare_with_paper(means)]
     return ["### Delta-UQ against the others", write_bullets(lines)]

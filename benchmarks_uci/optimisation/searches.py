@@ -122,7 +122,7 @@ class GaussianProcessSearch(Search):
         model = fit_gp(torch.tensor(U), values)
         acquisition = LogExpectedImprovement(model, values.max())
         box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, U.shape[1])
-        options = {"maxiter": 50}
+        options: dict[str, bool | float | int | str] = {"maxiter": 50}
         x, _ = optimize_acqf(
             acquisition, box, q=1, num_restarts=4, raw_samples=640, options=options
         )

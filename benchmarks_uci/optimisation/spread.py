@@ -37,7 +37,7 @@ def measure_ratio(model: DeltaUQRegressor, function: str, seed: int) -> float:
         for s, n in ((seed, _N_POINTS), (seed + 1000, _N_TEST))
     )
     model.fit(X, [problem.function(x) for x in X])
-    error = model.predict(new) - [problem.function(x) for x in new]
+    error = np.asarray(model.predict(new)) - [problem.function(x) for x in new]
     std = model.predict_uncertainty(new).epistemic
     return float(np.sqrt(np.mean(error**2) / np.mean(std**2)))
 

@@ -68,8 +68,11 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def _predictor(self) -> Predictor:
-        """Collect what prediction needs from the fitted attributes."""
+    def _predictor(self, *, refined: bool = True) -> Predictor:
+        """Collect what prediction needs from the fitted attributes.
+
+        `refined` tells whether the means may come from networks that trained on all rows.
+        """
 
     def _fit(self, X, y, sample_weight, groups=None, X_val=None, y_val=None):
         """Fit from scratch or, with `warm_start`, from the last fit."""

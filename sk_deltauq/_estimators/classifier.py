@@ -18,6 +18,7 @@ from sk_deltauq._estimators.classifier_calibration import (
     ClassifierCalibration,
     calibrate_classifier,
     check_calibration,
+    resolve_calibration,
 )
 from sk_deltauq._estimators.labels import encode_labelled_rows
 from sk_deltauq._estimators.logits import LogitSummary, summarise_logits
@@ -30,7 +31,6 @@ from sk_deltauq._sklearn import StrOptions
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
 from sk_deltauq._validation import FitPlan
-from sk_deltauq._warnings import warn_caller
 from sk_deltauq.distributions import CategoricalMixture
 
 
@@ -364,15 +364,13 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         return ClassifierModule(self._predictor(), adjustment)
 
     def _set_up(self, X, y, sample_weight, plan: FitPlan):
-        data, params = (
-            encode_labelled_rows(self, X, y, sample_weight, plan),
-            self.get_params(deep=False),
-        )
+        data = encode_labelled_rows(self, X, y, sample_weight, plan)
+        params = self.get_params(deep=False)
         method, make_head = self._method(plan), partial(CategoricalHead, len(self.classes_))
         embedding = None if params["embedding"] == "auto" else params["embedding"]
         previous, name = self._trained_ if plan.resume else None, type(self).__name__
         fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
-        kind = self._calibration_kind()
+        kind = resolve_calibration(self)
         earlier = self._calibration_ if plan.partial and plan.resume else None
         check_calibration(
             kind,
@@ -393,18 +391,5 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
 
         return partial(run_fit, fit, calibrate)
 
-    def _calibration_kind(self) -> str | None:
-        """Return the parameter `calibration`, or what the deprecated `temper` asks for."""
-        temper = getattr(self, "temper", "deprecated")
-        if temper == "deprecated":
-            return self.calibration
-        kind = "spread" if temper else None
-        warn_caller(
-            f"temper={temper!r} is deprecated and will be removed: use calibration={kind!r}, or "
-            "the default calibration='distance', which stays calibrated under shift.",
-            FutureWarning,
-        )
-        return kind
-
-    def _predictor(self):
+    def _predictor(self, *, refined=True):  # a classifier has no means to refine
         return self._trained_.predictor(x_scaler=self.x_scaler_)

@@ -26,12 +26,27 @@ from sk_deltauq._training.logit_calibration import (
 )
 from sk_deltauq._training.method import DrawContext
 from sk_deltauq._training.net import StackedNet
+from sk_deltauq._warnings import warn_caller
 
 # Values of the parameter `calibration`, beside None.
 KINDS = {"distance", "temperature", "spread"}
 
 # Of them, those that cannot do without held-out rows.
 _NEED_HELD_OUT_ROWS = {"temperature": "temperature", "spread": "logit_std_range"}
+
+
+def resolve_calibration(classifier: Any) -> str | None:
+    """Return the parameter `calibration`, or what the deprecated `temper` asks for."""
+    temper = getattr(classifier, "temper", "deprecated")
+    if temper == "deprecated":
+        return classifier.calibration
+    kind = "spread" if temper else None
+    warn_caller(
+        f"temper={temper!r} is deprecated and will be removed: use calibration={kind!r}, or "
+        "the default calibration='distance', which stays calibrated under shift.",
+        FutureWarning,
+    )
+    return kind
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ held-out rows) and as in data sets of common corruptions for the shifts.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -53,7 +55,7 @@ def find_distance_temperature(
         )
         return loss + _PRIOR_ROWS / held.n_effective * (exponent - DEFAULT_EXPONENT) ** 2 / 8
 
-    found = minimize_scalar(
+    found: Any = minimize_scalar(
         measure_loss, bounds=(0, _HIGHEST_EXPONENT), method="bounded", options={"xatol": 1e-2}
     )
     return Temperature(exponent=float(found.x), reach=reach)
@@ -70,7 +72,7 @@ def find_base_temperature(held: HeldOutLogits) -> Temperature:
         loss = -held.average(lambda fold: fold.log_likelihood(float(np.exp(log_base))))
         return loss + _PRIOR_ROWS / held.n_effective * log_base**2 / 2
 
-    found = minimize_scalar(
+    found: Any = minimize_scalar(
         measure_loss,
         bounds=(-_LARGEST_LOG, _LARGEST_LOG),
         method="bounded",
