@@ -200,7 +200,7 @@ class DeltaUQClassifier(NetworkClassifier):
     >>> model.predict_proba(X_test).shape
     (38, 3)
     >>> sorted(model.predict_uncertainty(X_test))
-    ['aleatoric', 'epistemic', 'mutual_information', 'total']
+    ['aleatoric', 'epistemic', 'logit_std', 'mutual_information', 'total']
     """
 
     hidden_layer_sizes: Any = (50, 50)

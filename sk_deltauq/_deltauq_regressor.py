@@ -225,9 +225,9 @@ class DeltaUQRegressor(NetworkRegressor):
 
     With `anchors="neighbours"`, the first layer sees the row and, for each of two learnt metrics,
     the difference between the row and the weighted mean neighbour, the mean and the spread of the
-    targets, and the mean distance. The weights are those of a kernel regression (Nadaraya and
-    Watson). A k-d tree finds the neighbours, or a comparison with all rows if there are more than
-    20 features. The fitted model contains its training rows and targets, also in a file.
+    targets, and the mean distance. A kernel regression (Nadaraya and Watson) has the same weights.
+    A k-d tree finds the neighbours, or a comparison with all rows if there are more than 20
+    features. The fitted model contains its training rows and targets, also in a file.
 
     `warm_start` keeps the weights and draws the anchors from the new training rows; `partial_fit`
     adds new rows to the possible neighbours. The prediction for a row does not depend on the other

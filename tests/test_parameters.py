@@ -22,7 +22,7 @@ MISTAKES = {
     "activation": ["softplus", None, 1],
     "n_anchors": [0, -1, 2.5, "5", None],
     "n_members": [0, -1, 2.5, "5", None],
-    "embedding": ["fourier", 1, True],
+    "embedding": ["wavelet", 1, True],
     "categorical_features": ["auto", 1, True],
     "missing_values": ["impute", None, 0],
     "alpha": [-1e-9, "0", None],

@@ -45,8 +45,9 @@ class Space:
                 f"[(0, 1), (-5, 5)], got an array of shape {box.shape}."
             )
         for i, (low, high) in enumerate(box):
-            # The width of a box of huge numbers may overflow.
-            if not np.isfinite([low, high, high - low]).all() or low >= high:
+            with np.errstate(over="ignore"):  # the width of a box of huge numbers
+                width = high - low
+            if not np.isfinite([low, high, width]).all() or low >= high:
                 raise ValueError(
                     "bounds must be finite, and lower < upper for each parameter. Parameter "
                     f"{i} has ({low}, {high}). Leave a constant parameter out."

@@ -76,8 +76,7 @@ class UncertaintyPartsDisplay:
         """Predict both parts of the uncertainty, and draw.
 
         For a regressor, both parts are standard deviations in the units of the target. For a
-        classifier, the epistemic part is the mutual information, and the aleatoric part is the
-        mean entropy of the components, both in nats.
+        classifier they are entropies in nats, and their sum is the entropy of the prediction.
 
         Parameters
         ----------
@@ -100,7 +99,7 @@ class UncertaintyPartsDisplay:
         parts = predict_parts(estimator, X, cls.__name__)
         of_classes = is_classifier(estimator)
         return cls.from_predictions(
-            parts["mutual_information" if of_classes else "epistemic"],
+            parts["epistemic"],
             parts["aleatoric"],
             groups=groups,
             target=target,

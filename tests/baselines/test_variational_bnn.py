@@ -66,7 +66,7 @@ def test_prediction_is_a_loop_over_draws(regression_data, n_members):
 
 def test_probabilities_are_the_mean_over_draws(classification_data):
     X, y = classification_data
-    model = classifier(n_members=2).fit(X, y)
+    model = classifier(n_members=2, calibration=None).fit(X, y)
     expected = raw_outputs(model, X).softmax(dim=2).mean(dim=0).numpy()
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-5)
 

@@ -10,7 +10,7 @@ from benchmarks_uci.commands.common import AllNames, Names
         (("--methods", "zzz"), ["no method 'zzz'", "There are: marginal, mlp"]),
         (("--data", "boston,Wines"), ["no set 'Wines'", "mean 'wine'", "yacht"]),
         (("--data", ","), ["--data", "empty"]),
-        (("sped",), ["no command 'sped'", "mean 'speed'", "fetch, report, run, speed"]),
+        (("sped",), ["no command 'sped'", "mean 'speed'", "optimisation, report, run, speed"]),
     ],
 )
 def test_unknown_names_are_explained_with_the_nearest(invoke, args, expected):

@@ -105,12 +105,14 @@ def test_ablation_has_one_change(preset):
     seen = [reference]
     several = [{"learning_rate", "learning_rate_init", "averaging"}, {"n_members", "embedding"}]
     several.append({"module", "embedding"})  # "auto" is another one with a module
+    several += [{"n_members", "refine_mean"}, {"anchors", "n_anchors"}]
+    several.append({"n_members", "refine_mean", "anchors", "n_anchors"})
     for name in ABLATIONS:
         found = settings(ABLATIONS[name].make(preset, 300, 0))
         if (name, preset) == ("deltauq-raw", "paper"):
             assert found == reference  # the paper's networks have no embedding
             continue
-        if found["class"] != "AnchorEnsembleRegressor":
+        if found["class"] not in ("AnchorEnsembleRegressor", "DeepEnsembleRegressor"):
             assert found.keys() == reference.keys()
             changed = {key for key, value in found.items() if value != reference[key]}
             assert len(changed) == 1 or changed in several, name
