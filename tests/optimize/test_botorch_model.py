@@ -273,6 +273,7 @@ def test_several_outputs(two_outputs, points):
     assert covariance.shape == (6, 6)
 
 
+@pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.NumericsWarning")
 def test_several_objectives(two_outputs, points):
     model = BoTorchModel(two_outputs)
     told = torch.tensor(two_outputs.predict(draw(40)[0]))
