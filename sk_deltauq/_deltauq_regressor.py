@@ -40,7 +40,7 @@ class DeltaUQRegressor(NetworkRegressor):
         network learns, and the network predicts the difference from their mean target. Rows equal
         to `x` never count, and in training no rows of the same group (`groups`) and no held-out
         rows. It is more accurate where near rows have similar targets, and training takes about
-        1.5 times as long.
+        twice as long.
     n_anchors : int, default=20
         Number of anchors in prediction. With `anchors="random"`, all rows if there are fewer.
     n_neighbors : int, default=16
