@@ -19,6 +19,11 @@ def squash(x: torch.Tensor) -> torch.Tensor:
     return x / (1 + (x / _SQUASHED).square()).sqrt()
 
 
+def mean_log_proba(logits: torch.Tensor) -> torch.Tensor:
+    """Log of the mean of the components' probabilities, `(row, class)`."""
+    return logits.log_softmax(dim=2).logsumexp(dim=0) - np.log(len(logits))
+
+
 def measure_energy(logits: torch.Tensor) -> torch.Tensor:
     """Energy of each row, averaged over the components (Liu et al., 2020, eq. 4): `(row,)`."""
     return -logits.logsumexp(dim=2).mean(dim=0)

@@ -272,7 +272,7 @@ def spread_components(predictor: Calibration, parts: Sequence[torch.Tensor], x: 
     if predictor.adds_std:
         stds = (stds.square() + _on(stds, predictor.added_std).square()).sqrt()
     if predictor.rarity is not None:
-        stds = _take_root(stds.square() + predictor.rarity(x))
+        stds = take_root(stds.square() + predictor.rarity(x))
     means = centre + shifts
     if predictor.has_tails:
         means, stds = spread_tails(means, stds, _on(stds, predictor.outlier_scale))
@@ -327,10 +327,10 @@ def _smooth_mixture(factor, shifts, stds, mean_stds):
     variances = stds.square() + rest  # (component, row, target)
     if mean_stds:
         variances = variances + share * mean_stds[0].square()
-    return shifts * share.sqrt(), _take_root(variances)
+    return shifts * share.sqrt(), take_root(variances)
 
 
-def _take_root(variances: torch.Tensor) -> torch.Tensor:
+def take_root(variances: torch.Tensor) -> torch.Tensor:
     """Return standard deviations; the derivative of a point mass is 0, not infinite."""
     is_point = variances == 0
     return torch.where(is_point, 1.0, variances).sqrt() * ~is_point

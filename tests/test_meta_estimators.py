@@ -351,7 +351,8 @@ def test_the_pickle_does_not_carry_or_gather_the_data():
         model = cls((8,), max_iter=1, batch_size=1000, random_state=0)
         model.fit(X, y)
         size = len(pickle.dumps(model))
-        assert size < X.nbytes / 5  # reference rows and held-out scores
+        # Reference rows and held-out scores; a classifier has 2,000 reference rows.
+        assert size < X.nbytes / (10 if cls is DeltaUQRegressor else 5)
         for _ in range(3):
             model.fit(X[:1000], y[:1000])  # one network too
         assert len(pickle.dumps(model)) < size + 2000

@@ -12,6 +12,7 @@ import torch
 from scipy.special import log_softmax
 from torch import nn
 
+from benchmarks_uci.regression.variants import drop_anchors
 from sk_deltauq import DeltaUQClassifier
 
 
@@ -23,8 +24,7 @@ class Naive(DeltaUQClassifier):
 
     def fit(self, X, y, sample_weight=None, **hold_out):
         super().fit(X, y, sample_weight, **hold_out)
-        self.net_.module_.set_anchors(torch.zeros(1, np.shape(X)[1]))
-        return self
+        return drop_anchors(self)
 
 
 class MeanOnly(DeltaUQClassifier):

@@ -67,22 +67,16 @@ def _step_network(bounds, X, y, new):
 
 
 def _step_gp(bounds, X, y, new):
-    from botorch.acquisition import LogExpectedImprovement
-    from botorch.optim import optimize_acqf
-
-    from benchmarks_uci.optimisation.searches import fit_gp
+    from benchmarks_uci.optimisation.searches import fit_gp, maximise_improvement
 
     low, high = np.array(bounds).T
     values = torch.tensor((y.mean() - y) / y.std())[:, None]
-    box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, len(low))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = time.process_time()
         model = fit_gp(torch.tensor((X - low) / (high - low)), values)
         fitted = time.process_time()
-        acquisition = LogExpectedImprovement(model, values.max())
-        options: dict[str, bool | float | int | str] = {"maxiter": 50}
-        optimize_acqf(acquisition, box, q=1, num_restarts=4, raw_samples=640, options=options)
+        maximise_improvement(model, values, len(low))
         proposed = time.process_time()
         with torch.no_grad():
             mean = model.posterior(torch.tensor((new - low) / (high - low))).mean[:, 0].numpy()

@@ -120,19 +120,24 @@ class GaussianProcessSearch(Search):
         scale = y.std() or 1.0
         values = torch.tensor((y.mean() - y) / scale)[:, None]
         model = fit_gp(torch.tensor(U), values)
-        acquisition = LogExpectedImprovement(model, values.max())
-        box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, U.shape[1])
-        options: dict[str, bool | float | int | str] = {"maxiter": 50}
-        x, _ = optimize_acqf(
-            acquisition, box, q=1, num_restarts=4, raw_samples=640, options=options
-        )
-        return x[0].numpy()
+        return maximise_improvement(model, values, U.shape[1])
 
 
 @functools.cache
 def _load_optimizer() -> None:
     """Import what the first fit of a process imports, so that no step is charged for it."""
     torch.optim.Adam([torch.zeros(1, requires_grad=True)])
+
+
+def maximise_improvement(
+    model: SingleTaskGP, values: torch.Tensor, n_parameters: int
+) -> np.ndarray:
+    """Return the point of the unit cube with the largest expected improvement (LogEI)."""
+    acquisition = LogExpectedImprovement(model, values.max())
+    box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, n_parameters)
+    options: dict[str, bool | float | int | str] = {"maxiter": 50}
+    x, _ = optimize_acqf(acquisition, box, q=1, num_restarts=4, raw_samples=640, options=options)
+    return x[0].numpy()
 
 
 def fit_gp(U: torch.Tensor, values: torch.Tensor) -> SingleTaskGP:

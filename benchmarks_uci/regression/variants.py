@@ -22,8 +22,13 @@ class Naive(DeltaUQRegressor):
 
     def fit(self, X, y, sample_weight=None, **hold_out):
         super().fit(X, y, sample_weight, **hold_out)
-        self.net_.module_.set_anchors(torch.zeros(1, np.shape(X)[1]))
-        return self
+        return drop_anchors(self)
+
+
+def drop_anchors(model):
+    """Replace the anchors of a fitted model by the mean row, and return the model."""
+    model.net_.module_.set_anchors(torch.zeros(1, model.n_features_in_))
+    return model
 
 
 class MeanOnly(DeltaUQRegressor):

@@ -11,10 +11,9 @@ from sk_deltauq._estimators.logits import (
     FrequencyMixing,
     LogitAdjustment,
     find_spread_range,
-    mean_log_proba,
 )
 from sk_deltauq._host import Stream, numpy_rng
-from sk_deltauq._outlier_scores import HeldOutScores
+from sk_deltauq._outlier_scores import HeldOutScores, mean_log_proba
 from sk_deltauq._prediction_sets import HeldOutLabels
 from sk_deltauq._temperature import NearestRows, Temperature, find_reach
 from sk_deltauq._training.held_out import HoldOut

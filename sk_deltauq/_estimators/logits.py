@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from sk_deltauq._outlier_scores import measure_entropy
+from sk_deltauq._outlier_scores import mean_log_proba, measure_entropy
+from sk_deltauq._predictor import take_root
 from sk_deltauq._temperature import NearestRows, Temperature
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.held_out_logits import HeldOutLogits
@@ -26,11 +27,6 @@ _PRIOR_ROWS = 6
 def mean_logit_std(logits: torch.Tensor) -> torch.Tensor:
     """Std of the logits over components (eq. 6), averaged over classes: `(row,)`."""
     return logits.std(dim=0, correction=1 if len(logits) > 1 else 0).mean(dim=1)
-
-
-def mean_log_proba(logits: torch.Tensor) -> torch.Tensor:
-    """Log of the mean of the components' probabilities, `(row, class)`."""
-    return logits.log_softmax(dim=2).logsumexp(dim=0) - np.log(len(logits))
 
 
 def find_spread_range(net: StackedNet, hold_out: HoldOut) -> tuple[float, float]:
@@ -138,7 +134,7 @@ class LogitAdjustment(nn.Module):
         return torch.logaddexp(logits.double().log_softmax(dim=2) + self.log_own, self.log_base)
 
     def _measure(self, x: torch.Tensor) -> torch.Tensor:
-        return x.new_zeros(len(x)) if self.nearest is None else self.nearest(x)
+        return x.new_zeros(x.shape[:1]) if self.nearest is None else self.nearest(x)
 
 
 class LogitSummary(NamedTuple):
@@ -173,19 +169,13 @@ def summarise_logits(
     return LogitSummary(
         log_proba,
         proba,
-        std=_take_root((proba * (1 - proba)).sum(dim=1) / 2),
+        std=take_root((proba * (1 - proba)).sum(dim=1) / 2),
         total=total,
         aleatoric=torch.minimum(aleatoric, total),
         epistemic=(total - aleatoric).clamp(min=0),
         mutual_information=(total_inside - aleatoric).clamp(min=0),
         logit_std=mean_logit_std(logits.double()),
     )
-
-
-def _take_root(variance: torch.Tensor) -> torch.Tensor:
-    """Return the root; its derivative at 0 is 0, not infinite."""
-    is_positive = variance > 0
-    return torch.where(is_positive, variance, 1.0).sqrt() * is_positive
 
 
 def _average_weight(own: np.ndarray, base: np.ndarray, row_weights: np.ndarray) -> float:

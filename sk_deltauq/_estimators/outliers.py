@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from sk_deltauq._estimators.classifier_calibration import ClassifierCalibration
-from sk_deltauq._estimators.logits import mean_log_proba
 from sk_deltauq._outlier_scores import (
     KINDS,
+    mean_log_proba,
     measure_energy,
     measure_entropy,
     squash,

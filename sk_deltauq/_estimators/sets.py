@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from sk_deltauq._estimators.logits import mean_log_proba
+from sk_deltauq._outlier_scores import mean_log_proba
 from sk_deltauq._prediction_sets import METHODS, HeldOutLabels, draw_for_rows
 
 

@@ -67,9 +67,9 @@ class NeighbourNetwork(Network):
     def __init__(self, core: Core, selection: SoftSelection):
         super().__init__(core)
         core.selection = selection
-        self.register_buffer(
-            "pool_groups", None
-        )  # a stored network names no buffers that are None
+        # A stored network does not name a buffer that is None.
+        self.register_buffer("pool_groups", None)
+        self._rows: PoolRows | None = None
         self._is_restricted = False
 
     @property
@@ -79,14 +79,18 @@ class NeighbourNetwork(Network):
     @property
     def pool_rows(self) -> PoolRows:
         """The rows of which the pool is made."""
-        return PoolRows(self.pool_x, self.pool_y, self.pool_weights, self.pool_groups)
+        now = PoolRows(self.pool_x, self.pool_y, self.pool_weights, self.pool_groups)
+        if self._rows is None or not self._rows.shares_memory(now):  # loaded, or moved to a device
+            self._rows = now
+        return self._rows
 
     def set_pool(self, rows: PoolRows, unit: torch.Tensor, subsets: torch.Tensor) -> None:
         """Keep rows, units `(feature,)`, and subsets of neighbours `(anchor, neighbour)`."""
-        for name, value in vars(rows).items():
-            self.register_buffer(f"pool_{name}", value)
+        for name in ("x", "y", "weights", "groups"):
+            self.register_buffer(f"pool_{name}", getattr(rows, name))
         self.register_buffer("unit", unit)
         self.register_buffer("subsets", subsets)
+        self._rows = rows
         self.collect_pool()
 
     def collect_pool(self, is_trained: torch.Tensor | None = None) -> None:
@@ -198,8 +202,8 @@ class NearestAnchors(Method):
         if context.previous:  # the trained weights belong to these units
             unit, n_neighbors = network.unit.cpu(), network.subsets.shape[1]
         else:
-            n_distinct = len(torch.unique(rows.x, dim=0))
-            n_neighbors = max(min(self.n_neighbors, n_distinct // _ROWS_PER_NEIGHBOUR), 1)
+            most = len(rows.distinct.x) // _ROWS_PER_NEIGHBOUR
+            n_neighbors = max(min(self.n_neighbors, most), 1)
             unit = _measure_unit(rows, n_neighbors)
         subsets = _draw_subsets(numpy_rng(context.seed, Stream.MASKS), self.n_anchors, n_neighbors)
         network.set_pool(rows.to(device), unit.to(device), subsets.to(device))

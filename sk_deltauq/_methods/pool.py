@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,27 @@ class PoolRows:
     weights: torch.Tensor  # (row,)
     groups: torch.Tensor | None  # (row,)
 
+    @cached_property
+    def distinct(self) -> DistinctRows:
+        """The rows without their copies; found once, because sorting a large table takes long."""
+        keys = self.x if self.groups is None else torch.cat([self.x, self.groups[:, None]], dim=1)
+        rows, inverse = np.unique(keys.cpu().numpy(), axis=0, return_inverse=True)
+        x = torch.from_numpy(rows[:, : self.x.shape[1]]).to(self.x)
+        groups = None if self.groups is None else torch.from_numpy(rows[:, -1]).to(self.x)
+        ties = np.random.default_rng(0).random((len(x), 1)) * _TIE_BREAK
+        # In float32, rounding would decide between near ties.
+        points = torch.cat([x.double(), torch.from_numpy(ties).to(x.device)], dim=1)
+        return DistinctRows(x, groups, torch.from_numpy(inverse.ravel()).to(x.device), points)
+
+    def shares_memory(self, other: PoolRows) -> bool:
+        """Tell whether the tensors are the tensors of other rows."""
+        names = "x", "y", "weights", "groups"
+        return all(getattr(self, name) is getattr(other, name) for name in names)
+
     def to(self, device) -> PoolRows:
         """Move the rows to a device."""
+        if self.x.device == torch.device(device):
+            return self
         return self._map(lambda values: values.to(device))
 
     def take(self, chosen: np.ndarray) -> PoolRows:
@@ -60,6 +80,23 @@ class PoolRows:
         return PoolRows(x, y, weights, None if self.groups is None else function(self.groups))
 
 
+@dataclass(frozen=True)
+class DistinctRows:
+    """Distinct rows; rows of two groups are never merged."""
+
+    x: torch.Tensor  # (distinct row, feature), scaled
+    groups: torch.Tensor | None  # (distinct row,)
+    inverse: torch.Tensor  # (row,), the distinct row of each row
+    points: torch.Tensor  # (distinct row, feature + 1), float64, with a coordinate for ties
+
+    @cached_property
+    def tree(self) -> KDTree:
+        """A tree of the points, on a CPU."""
+        # Without balance it is built faster, and no slower on tables with equal values.
+        settings = {"leafsize": 32, "balanced_tree": False, "compact_nodes": False}
+        return KDTree(self.points.numpy(), **settings)
+
+
 class Pool(nn.Module):
     """Distinct rows with the mean target of all equal rows.
 
@@ -72,20 +109,17 @@ class Pool(nn.Module):
     values: torch.Tensor  # (member, distinct row, feature + 2 * target), see `Neighbours`
     log_weights: torch.Tensor | None  # (member, distinct row)
     present: torch.Tensor  # bool, (member, distinct row): whether the member has such a row
-    groups: torch.Tensor | None  # (distinct row,); rows of two groups are never merged
-    points: torch.Tensor  # (distinct row, feature + 1), float64, with a coordinate for ties
+    groups: torch.Tensor | None
+    points: torch.Tensor
 
-    def __init__(self, x, values, log_weights, present, groups, n_neighbors: int):
+    def __init__(self, distinct: DistinctRows, values, log_weights, present, n_neighbors: int):
         super().__init__()
-        ties = np.random.default_rng(0).random((len(x), 1)) * _TIE_BREAK
-        # In float32, rounding would decide between near ties.
-        points = torch.cat([x.double(), torch.from_numpy(ties).to(x.device)], dim=1)
-        buffers = {"x": x, "values": values, "log_weights": log_weights, "present": present}
-        for name, value in {**buffers, "groups": groups, "points": points}.items():
+        buffers = {"x": distinct.x, "groups": distinct.groups, "points": distinct.points}
+        own = {"values": values, "log_weights": log_weights, "present": present}
+        for name, value in {**buffers, **own}.items():
             self.register_buffer(name, value, persistent=False)
         self.n_neighbors = n_neighbors
-        self._n_candidates = self._count_candidates()
-        self._tree: KDTree | None = None
+        self._distinct, self._n_candidates = distinct, self._count_candidates()
         # Results for rows that training asks about in each epoch.
         self._found: dict[bytes, Any] = {}
 
@@ -98,11 +132,8 @@ class Pool(nn.Module):
         is_trained: torch.Tensor | None = None,
     ) -> Pool:
         """Merge equal rows; `is_trained`, `(member, row)`, tells the rows of each member."""
-        keys = rows.x if rows.groups is None else torch.cat([rows.x, rows.groups[:, None]], dim=1)
-        distinct, inverse = np.unique(keys.cpu().numpy(), axis=0, return_inverse=True)
-        n_rows, inverse = len(distinct), torch.from_numpy(inverse.ravel()).to(rows.x.device)
-        x = torch.from_numpy(distinct[:, : rows.x.shape[1]]).to(rows.x)
-        groups = None if rows.groups is None else torch.from_numpy(distinct[:, -1]).to(rows.x)
+        distinct = rows.distinct
+        n_rows, inverse = len(distinct.x), distinct.inverse
         counted = rows.weights.double()[None]
         if is_trained is not None:
             counted = counted * is_trained
@@ -112,11 +143,11 @@ class Pool(nn.Module):
         sums.index_add_(1, inverse, counted.unsqueeze(2) * targets)
         present = total > 0
         means = (sums / total.clamp(min=torch.finfo(total.dtype).tiny).unsqueeze(2)).to(rows.x)
-        values = torch.cat([(x / unit).expand(len(means), -1, -1), means], dim=2)
+        values = torch.cat([(distinct.x / unit).expand(len(means), -1, -1), means], dim=2)
         log_weights = None
         if not bool((rows.weights == rows.weights[0]).all()) or n_rows < len(rows.x):
             log_weights = torch.where(present, total, 1.0).log().to(rows.x)
-        return cls(x, values, log_weights, present, groups, n_neighbors)
+        return cls(distinct, values, log_weights, present, n_neighbors)
 
     def find_again(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """`find` by tree, which remembers the results: for the same rows in each epoch."""
@@ -165,13 +196,9 @@ class Pool(nn.Module):
         return on_cpu and n_rows >= _LEAST_TREE_ROWS and n_features <= _MOST_TREE_FEATURES
 
     def _search_tree(self, x: torch.Tensor, width: int) -> torch.Tensor:
-        if self._tree is None:
-            # Without balance it is built faster, and no slower on tables with equal values.
-            settings = {"leafsize": 32, "balanced_tree": False, "compact_nodes": False}
-            self._tree = KDTree(self.points.numpy(), **settings)
         queries = np.zeros((len(x), x.shape[1] + 1))
         queries[:, :-1] = x.numpy()
-        _, near = self._tree.query(queries, k=width)
+        _, near = self._distinct.tree.query(queries, k=width)
         return torch.from_numpy(near.reshape(len(x), width))
 
     def _compare_all(self, x: torch.Tensor, width: int) -> torch.Tensor:

@@ -29,11 +29,7 @@ _OTHERS = {
 
 
 def write_file(path: Any, content: Any, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write JSON and arrays to a file, all of it or nothing.
-
-    The bytes go to a temporary file in the same folder, which then takes the name of the file. An
-    error leaves the file as it was.
-    """
+    """Write JSON and arrays to a file, all of it or nothing."""
     from safetensors.numpy import save
 
     metadata = {
@@ -43,7 +39,15 @@ def write_file(path: Any, content: Any, arrays: Mapping[str, np.ndarray]) -> Non
         "content": json.dumps(content, ensure_ascii=False, allow_nan=False),
     }
     metadata["sha256"] = _compute_checksum(metadata, arrays)
-    data, path = save(dict(arrays), metadata), Path(path)
+    replace_file(Path(path), save(dict(arrays), metadata))
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file, all of it or nothing.
+
+    The bytes go to a temporary file in the same folder, which then takes the name of the file. An
+    error leaves the file as it was.
+    """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("xb") as file:

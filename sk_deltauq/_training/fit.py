@@ -226,7 +226,8 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
             progress=bar,
             budget=budget,
         )
-    refines = _restore_best_weights(net, hold_out, monitor, settings, budget)
+    with _host_of_training(fit):
+        refines = _restore_best_weights(net, hold_out, monitor, settings, budget)
     if len(method.variants) > 1:
         method = _keep_best_variant(net, method, monitor, hold_out)
         kept = method.draw(net.module_, fit.context)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from sk_deltauq._outlier_scores import HeldOutScores, measure_entropy, squash
+from sk_deltauq._outlier_scores import HeldOutScores, mean_log_proba, measure_entropy, squash
 from sk_deltauq._temperature import measure_nearest
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.net import StackedNet
@@ -41,8 +41,7 @@ class FoldLogits:
         """
         if isinstance(temperatures, torch.Tensor):
             temperatures = temperatures[:, None]
-        log_proba = (self.logits / temperatures).log_softmax(dim=2)
-        return log_proba.logsumexp(dim=0) - np.log(len(self.logits))
+        return mean_log_proba(self.logits / temperatures)
 
     def log_likelihood(self, temperatures: torch.Tensor | float = 1.0) -> torch.Tensor:
         """Log of the probability of the observed label, `(row,)`."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sk_deltauq._storage.files import replace_file
 from sk_deltauq.optimize._space import Space
 
 _FORMAT, _VERSION = "sk_deltauq.optimize", 1
@@ -75,17 +73,7 @@ def write_state(path: Path, state: State, settings: dict[str, Any]) -> None:
         "y": [None if np.isnan(y) else y for y in state.y.tolist()],
         "pending": state.pending.tolist(),
     }
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "x", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    replace_file(path, json.dumps(content, indent=1).encode())
 
 
 def read_state(path: Path, space: Space, settings: dict[str, Any]) -> State:

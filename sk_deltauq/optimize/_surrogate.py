@@ -31,12 +31,11 @@ def surrogate(*, noisy: bool = False, random_state: Any = None) -> DeltaUQRegres
     -----
     The settings fit few points and little time per step:
 
-    - Random Fourier features (`embedding="fourier"`), which decide the quality of the search more
-      than the method of uncertainty does.
+    - Random Fourier features (`embedding="fourier"`) for a smooth function of few points.
     - Four networks of 2 x 64 units with five anchors each. Each network first holds out half of
       the points, so that errors on many unseen points calibrate the epistemic standard deviation.
       A single network on all points predicts a far too small one: on 30 points of Branin, Ackley
-      in 4 dimensions and Hartmann in 6, its errors were 16 to 22 times as large. With these
+      in 4 dimensions and Hartmann in 6, its errors were 17 to 25 times as large. With these
       settings they were 1.2 to 1.9 times as large.
     - Distance-based inflation with three times its usual strength (`widening=3`).
     - Up to 60 epochs with a large step size, and again as many on all points.

@@ -20,7 +20,7 @@ REGRESSORS = [
     baselines.MCDropoutRegressor(**FEW, n_masks=5),
     baselines.VariationalBNNRegressor(**FEW, n_draws=5),
 ]
-CLASSIFIERS = [DeltaUQClassifier(**FEW)]
+CLASSIFIERS = [DeltaUQClassifier(**FEW), DeltaUQClassifier(**FEW, calibration="spread")]
 
 # The packages warn about their own internals. A trace warns about each size that becomes a
 # constant: the numbers of features, components and outputs.
