@@ -30,17 +30,20 @@ SHIFTED = (
 
 
 def read_records(name: str, folder: Path = RESULTS) -> list[dict]:
-    """Read the committed results of `"shift"` or `"outliers"`."""
-    return read_compact(folder / f"{name}-default.csv", STUDIES[name])
+    """Read the committed results of a protocol, for example `"shift"`."""
+    return read_compact(folder / f"{name}-default.csv", STUDIES[name.partition("-")[0]])
 
 
-def average_over_sets(records: list[dict], study: Study) -> tuple[pd.DataFrame, list[str]]:
+def average_over_sets(
+    records: list[dict], study: Study, methods: Sequence[str] = ()
+) -> tuple[pd.DataFrame, list[str]]:
     """Return the means by method and score, over the sets on which all methods are complete.
 
-    The mean over the splits comes first, so that all sets have the same weight. The second
-    result are the names of the sets.
+    `methods` are all methods of the study, without its variants, if no others are given. The mean
+    over the splits comes first, so that all sets have the same weight. The second result are the
+    names of the sets.
     """
-    run = make_frame(records, study)
+    run = make_frame(_select(records, methods or study.methods), study)
     run = run.assign(method=run["method"].astype(str))
     values = run.groupby(["method", "score", "data"])["value"]
     n_splits = run.groupby("data")["split"].nunique()
@@ -91,16 +94,25 @@ def write_scores(records: list[dict], columns: Sequence[str]) -> str:
 def write_ablation(records: list[dict], columns: Sequence[str]) -> str:
     """The same table of the variants and the method that they change."""
     study = shift_study.STUDY
-    return _write_scores(records, [*study.variants, study.references[-1]], columns)
+    names = [name for name in study.variants if not name.startswith("deltauq-5")]
+    return _write_scores(records, [*names, study.references[-1]], columns)
 
 
 def _write_scores(records, names, columns) -> str:
-    means, sets_ = average_over_sets(records, shift_study.STUDY)
+    records = _select(records, names)
+    means, sets_ = average_over_sets(records, shift_study.STUDY, names)
     known = [name for name in names if name in means.index]
     shown = pd.DataFrame(means.reindex(index=known, columns=[*columns]))
     headers = [shift_study.STUDY.metrics[column].title for column in columns]
     table = _write_best(shown, headers, [column.startswith("accuracy") for column in columns])
     return f"{table}\n\n{_describe(records, sets_)}"
+
+
+def write_corruptions(records: list[dict]) -> str:
+    """The same table of five members with each corruption, and of the deep ensemble."""
+    names = ["deepensemble", "deltauq-5-distance", "deltauq-5-noise", "deltauq-5"]
+    columns = ("ece", "nll", "ece_3", "nll_3", "ece_5", "nll_5", "ece_unseen", "nll_unseen")
+    return _write_scores(records, names, columns)
 
 
 def write_quartiles(records: list[dict]) -> str:
@@ -211,6 +223,10 @@ def write_methods() -> str:
         f"- `{m.name}`: {escape(f'{m.title}. {m.description} How chosen: {m.chosen}')}"
         for m in methods.values()
     )
+
+
+def _select(records: list[dict], methods) -> list[dict]:
+    return [record for record in records if record["method"] in {*methods}]
 
 
 def _order(names) -> list[str]:
