@@ -91,6 +91,30 @@ def _levy13(x):
     )
 
 
+def _make_lasso():
+    """Return the excess error of a Lasso with one penalty for each of 60 features.
+
+    The point holds the logarithms of the penalties to base 10. Eight features have an effect. The
+    rows are standard normal, so the mean squared error on new rows, less the noise, is the squared
+    distance between the fitted and the true coefficients. Its lower bound is 0.
+    """
+    from sklearn.linear_model import Lasso
+
+    rng = np.random.default_rng(0)
+    X, true = rng.standard_normal((120, _N_PENALTIES)), np.zeros(_N_PENALTIES)
+    with_effect = rng.choice(_N_PENALTIES, 8, replace=False)
+    true[with_effect] = rng.choice([-1.0, 1.0], 8)
+    y = X @ true + rng.standard_normal(len(X))
+
+    def evaluate(x: np.ndarray) -> float:
+        penalties = 10.0 ** np.asarray(x)
+        model = Lasso(alpha=1.0, fit_intercept=False, max_iter=100_000, tol=1e-6)
+        found = model.fit(X / penalties, y).coef_ / penalties
+        return float(np.sum((found - true) ** 2))
+
+    return evaluate
+
+
 def _return_it(function):
     return function
 
@@ -103,6 +127,7 @@ def _problem(name, function, bounds, optimum, budget, n_parameters=None):
 
 
 _SMALL, _MEDIUM, _LARGE, _LONG = (5, 25), (10, 25), (10, 50), (20, 280)
+_N_PENALTIES = 60
 
 # The rows of the paper's table, in its order, with its numbers of evaluations
 PAPER = {
@@ -139,6 +164,14 @@ LARGE = {
         _problem("ackley-20", "Ackley", [(-5, 5)] * 20, 0.0, _LONG, 20),
         _problem("rosenbrock-10", "Rosenbrock", [(-5, 10)] * 10, 0.0, _LONG, 10),
         _problem("levy-20", "Levy", [(-10, 10)] * 20, 0.0, _LONG, 20),
+        Problem(
+            "lasso-60",
+            [(-2.5, 0.5)] * _N_PENALTIES,
+            0.0,
+            _make_lasso,
+            *_LONG,
+            source="generated rows, as in LassoBench (Sehic et al., 2022)",
+        ),
     ]
 }
 

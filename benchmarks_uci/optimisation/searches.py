@@ -16,6 +16,7 @@ from botorch.acquisition import LogExpectedImprovement
 from botorch.exceptions.warnings import BotorchWarning
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
+from botorch.models.model import Model
 from botorch.optim import optimize_acqf
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from linear_operator.utils.warnings import NumericalWarning
@@ -99,8 +100,8 @@ class NetworkSearch(Search):
 
 
 @dataclass(eq=False, repr=False)
-class GaussianProcessSearch(Search):
-    """BoTorch's `SingleTaskGP` with its defaults, and LogEI as for the networks."""
+class ModelSearch(Search):
+    """A model of BoTorch with LogEI; a subclass fits the model."""
 
     def _start(self, problem, X, y):
         low, high = np.array(problem.bounds).T
@@ -110,17 +111,38 @@ class GaussianProcessSearch(Search):
                 for category in (BotorchWarning, NumericalWarning):
                     warnings.simplefilter("ignore", category)
                 torch.manual_seed(1000 * (self.random_state or 0) + len(y))
-                unit = self.find_maximum((X - low) / (high - low), y)
+                values = torch.tensor((y.mean() - y) / (y.std() or 1.0))[:, None]
+                model = self._fit(torch.tensor((X - low) / (high - low)), values)
+                unit = maximise_improvement(model, values, len(low))
             return low + (high - low) * unit
 
         return propose
 
-    def find_maximum(self, U: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Fit the process to points of the unit cube, and return the next point."""
-        scale = y.std() or 1.0
-        values = torch.tensor((y.mean() - y) / scale)[:, None]
-        model = fit_gp(torch.tensor(U), values)
-        return maximise_improvement(model, values, U.shape[1])
+    @abstractmethod
+    def _fit(self, U: torch.Tensor, values: torch.Tensor) -> Model:
+        """Fit to points of the unit cube `(point, parameter)` and values `(point, 1)`."""
+
+
+@dataclass(eq=False, repr=False)
+class GaussianProcessSearch(ModelSearch):
+    """BoTorch's `SingleTaskGP` with its defaults."""
+
+    def _fit(self, U, values):
+        return fit_gp(U, values)
+
+
+@dataclass(eq=False, repr=False)
+class LastLayerSearch(ModelSearch):
+    """A network with a variational Bayesian last layer, from BoTorch's community models."""
+
+    max_iter: int = 1000
+
+    def _fit(self, U, values):
+        from botorch_community.models.vblls import VBLLModel
+
+        model = VBLLModel(in_features=U.shape[1], device="cpu")
+        model.fit(U, values, optimization_settings={"num_epochs": self.max_iter})
+        return model
 
 
 @functools.cache
@@ -129,9 +151,7 @@ def _load_optimizer() -> None:
     torch.optim.Adam([torch.zeros(1, requires_grad=True)])
 
 
-def maximise_improvement(
-    model: SingleTaskGP, values: torch.Tensor, n_parameters: int
-) -> np.ndarray:
+def maximise_improvement(model: Model, values: torch.Tensor, n_parameters: int) -> np.ndarray:
     """Return the point of the unit cube with the largest expected improvement (LogEI)."""
     acquisition = LogExpectedImprovement(model, values.max())
     box = torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, n_parameters)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Lasso
 
 from benchmarks_uci.optimisation.problems import DEVELOPMENT, PAPER, PROBLEMS, SEEDS
 from benchmarks_uci.optimisation.study import read_published
@@ -61,3 +62,18 @@ def test_starting_points_belong_to_their_seed():
 
 def test_the_hash_depends_on_the_problem():
     assert len({problem.content_hash for problem in PROBLEMS.values()}) == len(PROBLEMS)
+
+
+def test_equal_penalties_are_an_ordinary_lasso():
+    problem = PROBLEMS["lasso-60"]
+    rng = np.random.default_rng(0)
+    X, true = rng.standard_normal((120, 60)), np.zeros(60)
+    with_effect = rng.choice(60, 8, replace=False)
+    true[with_effect] = rng.choice([-1.0, 1.0], 8)
+    y = X @ true + rng.standard_normal(120)
+    coef = Lasso(alpha=0.1, fit_intercept=False, tol=1e-8).fit(X, y).coef_
+    expected = np.mean((rng.standard_normal((200_000, 60)) @ (coef - true)) ** 2)
+    equal = problem.function(np.full(60, -1.0))
+    assert equal == pytest.approx(expected, rel=0.02)
+    # Small penalties for the features with an effect, and large ones for the others
+    assert problem.function(np.where(true != 0, -2.5, 0.5)) < 0.2 * equal
