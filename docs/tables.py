@@ -121,6 +121,16 @@ def tabulate_outliers(write, *arguments) -> str:
     return write(classification.read_records("outliers"), *arguments)
 
 
+def tabulate_natural(*names) -> str:
+    """Return a table of the committed results of the natural shift."""
+    return classification.write_natural(classification.read_records("natural"), names)
+
+
+def tabulate_corruptions() -> str:
+    """One row per corruption, on development splits."""
+    return classification.write_corruptions(classification.read_records("shift-development"))
+
+
 def write_goals() -> str:
     """One row per goal of the classification studies."""
     records = {name: classification.read_records(name) for name in classification.STUDIES}
@@ -144,6 +154,9 @@ CLASSIFICATION = {
             ("shifted", classification.SHIFTED),
         )
     },
+    "corruptions": tabulate_corruptions,
+    "natural calibration": partial(tabulate_natural, "ece", "nll"),
+    "natural others": partial(tabulate_natural, "accuracy", "coverage"),
     "prediction sets": partial(tabulate_shifts, classification.write_prediction_sets),
     "outliers": partial(tabulate_outliers, classification.write_outliers),
     "kinds": partial(tabulate_outliers, classification.write_kinds, "deltauq-5"),

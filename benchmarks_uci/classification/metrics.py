@@ -85,3 +85,28 @@ OUTLIER_CURVES = {
     for kind in KINDS
     for source in SOURCES
 }
+
+# Quarters of the year, from January on. Networks are trained on the first one.
+SEASONS = ("winter", "spring", "summer", "autumn")
+# Scores of each season; `coverage` is the coverage of prediction sets.
+BY_SEASON = (*PROBABILITY, "coverage")
+NATURAL = {
+    metric.name: metric
+    for metric in [
+        *(
+            _make_metric(f"{name}_{season}", f"{title}, {season}", decimals, sign)
+            for name, (title, decimals, sign) in PROBABILITY.items()
+            for season in SEASONS
+        ),
+        *(
+            Metric(
+                f"coverage_{season}",
+                f"set coverage, {season}",
+                3,
+                loss=lambda value: abs(value - COVERAGE),
+            )
+            for season in SEASONS
+        ),
+        *_SECONDS,
+    ]
+}

@@ -11,14 +11,18 @@ import pandas as pd
 from benchmarks_uci.analysis.frame import make_frame, select_complete, summarise
 from benchmarks_uci.analysis.paired import explain, paired_table
 from benchmarks_uci.analysis.tables import escape, write_bullets, write_pipes
-from benchmarks_uci.classification import metrics, outlier_study, shift_study
+from benchmarks_uci.classification import metrics, natural_study, outlier_study, shift_study
 from benchmarks_uci.classification.sets import SETS
 from benchmarks_uci.classification.shifts import list_shifts, read_strengths
 from benchmarks_uci.engine.records import ResultsError, read_compact
 from benchmarks_uci.engine.study import Study
 
 RESULTS = Path(__file__).parents[1] / "results" / "classification"
-STUDIES = {"shift": shift_study.STUDY, "outliers": outlier_study.STUDY}
+STUDIES = {
+    "shift": shift_study.STUDY,
+    "outliers": outlier_study.STUDY,
+    "natural": natural_study.STUDY,
+}
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "mean": None, "upper quartile": 0.75}
 # Columns of the tables of scores
 CLEAN = ("accuracy", "ece", "ece_adaptive", "nll", "brier", "fit_seconds")
@@ -200,6 +204,20 @@ def write_outliers(records: list[dict]) -> str:
     headers = [outlier_study.STUDY.metrics[column].title for column in columns]
     table = _write_best(shown, [*headers, "mean AUROC"], [True] * (len(columns) + 1))
     return f"{table}\n\n{_describe(records, sets_)}"
+
+
+def write_natural(records: list[dict], names: Sequence[str]) -> str:
+    """One row per method: some scores, in every season."""
+    study = natural_study.STUDY
+    means, sets_ = average_over_sets(records, study)
+    columns = [f"{name}_{season}" for name in names for season in metrics.SEASONS]
+    shown = pd.DataFrame(means.reindex(index=[m for m in study.methods if m in means.index]))
+    rows = [
+        [str(method), *(f"{value:.3f}" for value in row)]
+        for method, row in zip(shown.index, shown[columns].to_numpy(), strict=True)
+    ]
+    headers = ["method", *(study.metrics[column].title for column in columns)]
+    return f"{write_pipes(headers, rows)}\n\n{_describe(records, sets_)}"
 
 
 def write_kinds(records: list[dict], method: str) -> str:

@@ -6,7 +6,7 @@ import logging
 
 import click
 
-from benchmarks_uci.classification import outlier_study, sets, shift_study
+from benchmarks_uci.classification import natural_study, outlier_study, sets, shift_study
 from benchmarks_uci.commands.common import Names, source_options
 from benchmarks_uci.commands.report import make_report
 from benchmarks_uci.commands.run import make_run
@@ -33,6 +33,8 @@ _add_study(
 _add_study(
     "outliers", outlier_study.STUDY, "Shifted rows, a left-out class, and another data set."
 )
+
+_add_study("natural", natural_study.STUDY, "Flights: trained on one season, tested on all four.")
 
 
 @classification.command()

@@ -12,7 +12,8 @@ PAIR = PredictionTuple((np.zeros(3), np.ones(3)))
 
 def test_it_is_a_tuple():
     mean, std = PAIR
-    assert mean.sum() == 0 and std.sum() == 3
+    assert mean.sum() == 0
+    assert std.sum() == 3
     assert isinstance(pickle.loads(pickle.dumps(PAIR)), tuple)
 
 
