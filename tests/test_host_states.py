@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._host import plain_torch
-from tests._helpers import answers, assert_same_answers, regressor
+from tests._helpers import ONE_PER_METHOD, answers, assert_same_answers, mark_long, regressor
 from tests.test_common import PUBLIC_ESTIMATORS
 
 SMALL = {
@@ -91,7 +91,9 @@ def make_data(cls):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sk_deltauq.exceptions.UncertaintyWarning")
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
-@pytest.mark.parametrize("cls", PUBLIC_ESTIMATORS, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize(
+    "cls", mark_long(PUBLIC_ESTIMATORS, ONE_PER_METHOD), ids=lambda cls: cls.__name__
+)
 def test_an_estimator_is_the_same_in_every_state_of_torch(cls):
     X, y = make_data(cls)
     plain = make_small(cls).fit(X, y)

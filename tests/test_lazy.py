@@ -44,15 +44,26 @@ def test_metrics_and_distributions_need_no_torch():
     assert not loaded & {"torch", "skorch"}
 
 
-def test_the_first_use_of_a_name_loads_what_it_needs():
-    """Attributes, star imports, submodules and pickles, each in a new interpreter."""
-    for code in (
-        "import sk_deltauq\nsk_deltauq.DeltaUQRegressor()",
-        "from sk_deltauq import *\nassert DeltaUQRegressor and baselines.PBPRegressor and load",
-        "import sk_deltauq\nsk_deltauq.baselines.MCDropoutClassifier()",
-        "import pickle\npickle.loads(b'csk_deltauq._deltauq_regressor\\nDeltaUQRegressor\\n.')()",
-    ):
-        assert loaded_after(code) >= {"torch", "skorch", "sklearn"}, code
+FIRST_USES = {
+    "attribute": "import sk_deltauq\nsk_deltauq.DeltaUQRegressor()",
+    "star": "from sk_deltauq import *\nassert DeltaUQRegressor and baselines.PBPRegressor and load",
+    "submodule": "import sk_deltauq\nsk_deltauq.baselines.MCDropoutClassifier()",
+    "pickle": "import pickle\n"
+    "pickle.loads(b'csk_deltauq._deltauq_regressor\\nDeltaUQRegressor\\n.')()",
+}
+
+
+def test_the_first_use_of_names_loads_what_they_need():
+    """All in one interpreter; the first one is the submodule."""
+    code = "\n".join(FIRST_USES[use] for use in ("submodule", "attribute", "star", "pickle"))
+    assert loaded_after(code) >= {"torch", "skorch", "sklearn"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("use", FIRST_USES)
+def test_the_first_use_of_a_name_loads_what_it_needs(use):
+    """Each in a new interpreter, which takes seconds."""
+    assert loaded_after(FIRST_USES[use]) >= {"torch", "skorch", "sklearn"}
 
 
 @each_package

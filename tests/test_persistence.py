@@ -18,7 +18,14 @@ from skorch.callbacks import EpochTimer
 import sk_deltauq
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines, load
 from sk_deltauq._storage.files import read_file, write_file
-from tests._helpers import answers, assert_same_answers, classifier, regressor
+from tests._helpers import (
+    ONE_PER_METHOD,
+    answers,
+    assert_same_answers,
+    classifier,
+    mark_long,
+    regressor,
+)
 
 NAMES = ["DeltaUQRegressor", "DeltaUQClassifier", *baselines.__all__]
 SMALL = {"hidden_layer_sizes": (16,), "n_members": 2, "n_masks": 5, "n_draws": 5, "n_anchors": 4}
@@ -81,7 +88,7 @@ def plain(value):
     return repr(value)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mark_long(NAMES, ONE_PER_METHOD))
 def test_every_estimator_keeps_every_answer(name, stored):
     model = estimator(name)
     y = target(model)
@@ -98,7 +105,7 @@ def test_every_estimator_keeps_every_answer(name, stored):
     assert_same_answers(answers(again, far), answers(model, far))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mark_long(NAMES, ONE_PER_METHOD))
 def test_every_estimator_goes_on_training_in_the_same_way(name, stored):
     model = estimator(name, warm_start=True)
     y = target(model)
