@@ -220,7 +220,7 @@ def test_identity_activation_is_a_linear_model():
     np.testing.assert_allclose(model.predict((X[:20] + X[20:40]) / 2), (a + b) / 2, atol=1e-5)
 
 
-@pytest.mark.parametrize("level", [0.1, 0.4])
+@pytest.mark.parametrize("level", [pytest.param(0.1, marks=pytest.mark.long), 0.4])
 def test_homoscedastic_noise_is_recovered(level):
     X, y = sine(200, noise=level)
     Y = np.column_stack([y, 100 * y])

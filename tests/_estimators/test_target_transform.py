@@ -259,7 +259,7 @@ def test_zero_inflated_counts_have_honest_intervals(choice):
 
 # "auto"
 
-LEARN = {"max_iter": 60, "early_stopping": "auto", "hidden_layer_sizes": (32,)}
+LEARN = {"max_iter": 30, "early_stopping": "auto", "hidden_layer_sizes": (32,)}
 
 
 def test_auto_finds_the_logarithm():

@@ -192,6 +192,20 @@ def start_and_stop(tmp_path, jobs, number):
     return process.returncode, stderr
 
 
+def test_files_that_a_killed_run_did_not_finish_are_written_again(invoke, tmp_path):
+    first = invoke(*QUICK, "--splits", "4")
+    undisturbed = without_seconds(read("results", STUDY))
+    files = sorted(tmp_path.glob("results/**/*.json"))
+    files[0].write_bytes(files[0].read_bytes()[:500])
+    files[1].rename(files[1].with_name(f".{files[1].name}.x1y2.tmp"))
+    resumed = invoke(*QUICK, "--splits", "4")
+    assert "4 fits, 2 to do" in resumed.stderr
+    assert table(resumed) == table(first)
+    assert without_seconds(read("results", STUDY)) == undisturbed
+    assert list(tmp_path.rglob("*.tmp")) == []
+
+
+@pytest.mark.long
 def test_a_killed_run_continues_to_the_undisturbed_table(invoke, tmp_path):
     undisturbed = invoke(*SPLITS, "--jobs", "1", "--results", "undisturbed")
     status, _ = start_and_stop(tmp_path, 2, signal.SIGKILL)
