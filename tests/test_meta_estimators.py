@@ -364,7 +364,21 @@ def test_the_pickle_does_not_carry_or_gather_the_data():
 # Beside the program
 
 
-def test_nothing_is_printed_and_no_file_is_left(tmp_path):
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_nothing_is_printed_and_no_file_is_left(
+    make, data, early_stopping, capfd, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    X, y = data
+    model = make(early_stopping=early_stopping).fit(X, y)
+    answers(model, X)
+    model.set_params(early_stopping=False).partial_fit(X, y)
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long
+def test_a_new_process_prints_nothing_and_leaves_no_file(tmp_path):
     code = """
         import warnings
         warnings.simplefilter("error")

@@ -29,7 +29,7 @@ from tests._helpers import (
 
 NAMES = ["DeltaUQRegressor", "DeltaUQClassifier", *baselines.__all__]
 SMALL = {"hidden_layer_sizes": (16,), "n_members": 2, "n_masks": 5, "n_draws": 5, "n_anchors": 4}
-SMALL |= {"max_iter": 3, "random_state": 0, "early_stopping": True}
+SMALL |= {"max_iter": 3, "random_state": 0, "early_stopping": True, "validation_fraction": 0.5}
 
 N = 60
 rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from sk_deltauq.baselines import (
 )
 from tests._helpers import answers, assert_same_answers, mark_long
 
-SMALL = {"hidden_layer_sizes": (16,), "max_iter": 40, "n_iter_no_change": 5, "random_state": 0}
+SMALL = {"hidden_layer_sizes": (16,), "max_iter": 25, "n_iter_no_change": 5, "random_state": 0}
 CLASSES = [
     DeltaUQRegressor,
     AnchorEnsembleRegressor,

@@ -164,7 +164,12 @@ def test_search_finds_the_noise(regression, n_jobs):
     model = GaussianProcessRegressor(1e4 * RBF(3.0), optimizer=None)
     scoring = {scorer.__name__: scorer for scorer in REGRESSION_SCORERS}
     search = GridSearchCV(
-        model, {"alpha": [0.01, 400, 1e6]}, scoring=scoring, refit="nll_scorer", n_jobs=n_jobs, cv=3
+        model,
+        {"alpha": [0.01, 400, 1e6]},
+        scoring=scoring,
+        refit="nll_scorer",
+        n_jobs=n_jobs,
+        cv=3,
     ).fit(X, y)
     for name in scoring.keys() - {"coverage_error_scorer"}:
         assert search.cv_results_[f"mean_test_{name}"].argmax() == 1, name

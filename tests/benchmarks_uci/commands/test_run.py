@@ -12,6 +12,7 @@ import pytest
 from benchmarks_uci import datasets
 from benchmarks_uci.commands.run import _with_progress
 from benchmarks_uci.engine import runner
+from benchmarks_uci.engine.execute import run_task
 from benchmarks_uci.engine.records import read
 from benchmarks_uci.engine.store import Store
 from benchmarks_uci.engine.study import Task
@@ -223,6 +224,24 @@ def test_a_killed_run_continues_to_the_undisturbed_table(invoke, tmp_path):
     assert list(tmp_path.rglob("*.tmp")) == []
 
 
+def test_an_interrupt_keeps_finished_results_and_says_how_to_continue(invoke, monkeypatch):
+    finished = []
+
+    def interrupted(study, task, dataset):
+        if len(finished) == 2:
+            raise KeyboardInterrupt
+        finished.append(task.split)
+        return run_task(study, task, dataset)
+
+    real = runner.run
+    monkeypatch.setattr(runner, "run", lambda *a, **k: real(*a, **k, run_task=interrupted))
+    result = invoke(*QUICK, "--splits", "4")
+    assert result.exit_code == 130
+    assert "run again to continue" in result.stderr
+    assert [r["split"] for r in read("results", STUDY)] == sorted(finished)
+
+
+@pytest.mark.long
 def test_ctrl_c_keeps_finished_results_and_says_how_to_continue(tmp_path):
     status, stderr = start_and_stop(tmp_path, 1, signal.SIGINT)
     assert status == 130
