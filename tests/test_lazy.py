@@ -51,7 +51,8 @@ def test_metrics_and_distributions_need_no_torch():
 
 FIRST_USES = {
     "attribute": "import sk_deltauq\nsk_deltauq.DeltaUQRegressor()",
-    "star": "from sk_deltauq import *\nassert DeltaUQRegressor and baselines.PBPRegressor and load",
+    "star": "from sk_deltauq import *\n"
+    "assert DeltaUQRegressor and baselines.PBPRegressor and load",
     "submodule": "import sk_deltauq\nsk_deltauq.baselines.MCDropoutClassifier()",
     "pickle": "import pickle\n"
     "pickle.loads(b'csk_deltauq._deltauq_regressor\\nDeltaUQRegressor\\n.')()",
