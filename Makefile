@@ -84,6 +84,7 @@ coverage:
 
 test-long:
 	$(PYTHON) -m pytest -n logical tests/long
+	$(PYTHON) -m pytest -n logical -m long tests
 
 # Results are kept in mutants/. `mutmut results` lists the changes that no test detects.
 mutation:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 from sklearn.base import is_classifier
 
@@ -39,6 +40,25 @@ def classifier(**params):
 
 
 ESTIMATORS = [regressor, classifier]
+
+# Both kinds of estimators, and PBP, which has its own training: for tests of code that all share.
+ONE_PER_KIND = {"DeltaUQRegressor", "DeltaUQClassifier", "PBPRegressor"}
+# Each network and each rule of training once: for tests of code that differs between methods.
+ONE_PER_METHOD = ONE_PER_KIND | {
+    "AnchorEnsembleClassifier",
+    "DeepEnsembleRegressor",
+    "MCDropoutClassifier",
+    "VariationalBNNRegressor",
+}
+
+
+def mark_long(values, quick, name=lambda value: getattr(value, "__name__", value)):
+    """Parameters of pytest; the values whose name is not in `quick` get the mark `long`."""
+    assert quick & {name(value) for value in values}, "no value is left for the default tests"
+    return [
+        value if name(value) in quick else pytest.param(value, marks=pytest.mark.long)
+        for value in values
+    ]
 
 
 def make_spec(n_features, n_outputs, members, *, embedding=None, sizes=(8, 7), activation="tanh"):

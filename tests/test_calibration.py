@@ -27,8 +27,10 @@ def pair(data, **params):
     ]
 
 
-@pytest.mark.parametrize(("n_members", "n_networks"), [(1, 3), (3, 3), (5, 5)])
-@pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic"])
+@pytest.mark.parametrize(
+    ("n_members", "n_networks", "noise"),
+    [(1, 3, "heteroscedastic"), (3, 3, "homoscedastic"), (5, 5, "heteroscedastic")],
+)
 def test_it_makes_held_out_errors_as_large_as_predicted(data, n_members, n_networks, noise):
     """Row by row from `predict_dist`: squared z-scores, and 30 rows of one.
 

@@ -44,6 +44,22 @@ VARIANTS = [{}, MEMBERS, HOLD_OUT]
 # A baseline shares the code that the checks are about, and its classifier has nearly all of its
 # regressor: one of the two is checked as it comes, the other with all that is special at once.
 BASELINE_REGRESSORS, BASELINE_CLASSIFIERS = [{}], [MEMBERS | HOLD_OUT]
+# The default tests run the checks that fit nothing on all instances, and the other checks on these
+# pairs of a class and the value of its parameter `early_stopping`.
+QUICK = {("DeltaUQRegressor", "auto"), ("DeltaUQClassifier", True), ("PBPRegressor", "auto")}
+FIT_NOTHING = {
+    "check_do_not_raise_errors_in_init_or_set_params",
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_estimator_tags_renamed",
+    "check_estimators_unfitted",
+    "check_get_params_invariance",
+    "check_mixin_order",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_set_params",
+    "check_valid_tag_types",
+}
 
 
 def variants(cls):
@@ -80,8 +96,23 @@ CHECKS = estimator_checks.parametrize_with_checks(
 )
 
 
-# A list, because scikit-learn 1.6 has a generator here, which pytest 9 warns about.
-@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
+def is_quick(estimator, check):
+    early_stopping, n_members = map(estimator.get_params().get, ("early_stopping", "n_members"))
+    quick = (type(estimator).__name__, early_stopping) in QUICK and n_members != 3
+    return quick or check.func.__name__ in FIT_NOTHING
+
+
+def mark_checks():
+    """Pairs of an estimator and a check; pairs that are not quick get the mark `long`."""
+    for pair in CHECKS.args[1]:
+        estimator, check = values = getattr(pair, "values", pair)
+        marks = [*getattr(pair, "marks", ())]
+        if not is_quick(estimator, check):
+            marks.append(pytest.mark.long)
+        yield pytest.param(*values, marks=marks)
+
+
+@pytest.mark.parametrize(CHECKS.args[0], list(mark_checks()), **CHECKS.kwargs)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 

@@ -197,8 +197,9 @@ def test_one_component_has_no_epistemic_uncertainty(regression_data):
     [
         *({"noise": noise} for noise in NOISES),
         *({"embedding": name} for name in (None, "periodic")),
-        *({"activation": name} for name in ("tanh", "logistic", "silu", "gelu")),
-        {"nll_beta": 0},
+        *({"activation": name} for name in ("tanh", "logistic")),
+        *(pytest.param({"activation": name}, marks=pytest.mark.long) for name in ("silu", "gelu")),
+        pytest.param({"nll_beta": 0}, marks=pytest.mark.long),
         {"nll_beta": 1},
         {"hidden_layer_sizes": (16, 8)},
         {"n_members": 3},
@@ -220,7 +221,7 @@ def test_identity_activation_is_a_linear_model():
     np.testing.assert_allclose(model.predict((X[:20] + X[20:40]) / 2), (a + b) / 2, atol=1e-5)
 
 
-@pytest.mark.parametrize("level", [0.1, 0.4])
+@pytest.mark.parametrize("level", [pytest.param(0.1, marks=pytest.mark.long), 0.4])
 def test_homoscedastic_noise_is_recovered(level):
     X, y = sine(200, noise=level)
     Y = np.column_stack([y, 100 * y])

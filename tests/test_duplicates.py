@@ -14,12 +14,15 @@ from benchmarks_uci.datasets import EMBEDDED, load
 from sk_deltauq import baselines
 from sk_deltauq._duplicates import count_common_rows, merge_copies, warn_about_near_copies
 from sk_deltauq.exceptions import UncertaintyWarning
-from tests._helpers import answers, assert_same_answers
+from tests._helpers import ONE_PER_KIND, answers, assert_same_answers, mark_long
 
 ESTIMATORS = [
     *(getattr(baselines, name) for name in baselines.__all__),
     *(sk_deltauq.DeltaUQRegressor, sk_deltauq.DeltaUQClassifier),
 ]
+estimators = pytest.mark.parametrize(
+    "cls", mark_long(ESTIMATORS, ONE_PER_KIND), ids=lambda cls: cls.__name__
+)
 TINY = {
     "hidden_layer_sizes": (8,),
     "max_iter": 3,
@@ -154,7 +157,7 @@ def test_common_rows_are_counted_by_features_and_targets(rng):
 # Fits
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda cls: cls.__name__)
+@estimators
 def test_a_fit_on_copies_is_the_fit_with_weights(cls, regression_data, classification_data):
     """To the last bit: the table is the same after the copies are merged."""
     X, y = classification_data if issubclass(cls, ClassifierMixin) else regression_data
@@ -166,7 +169,7 @@ def test_a_fit_on_copies_is_the_fit_with_weights(cls, regression_data, classific
     assert not np.array_equal(answers(plain, X)["std"], answers(weighted, X)["std"])
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda cls: cls.__name__)
+@estimators
 def test_the_same_number_of_copies_of_each_row_changes_nothing(
     cls, regression_data, classification_data
 ):
@@ -274,7 +277,7 @@ def test_a_few_rows_are_not_asked():
     assert warns(np.vstack([x, [[40.0]]]))
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda cls: cls.__name__)
+@estimators
 def test_every_estimator_warns_about_near_copies(cls, regression_data, classification_data):
     X, y = classification_data if issubclass(cls, ClassifierMixin) else regression_data
     jittered = X + 1e-6 * np.random.default_rng(0).normal(size=X.shape)

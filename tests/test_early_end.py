@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sk_deltauq._training import budget
 from sk_deltauq._training.net import StackedNet
 from sk_deltauq.baselines._pbp_filter import Filter
-from tests._helpers import answers, assert_same_answers, regressor
+from tests._helpers import ONE_PER_KIND, answers, assert_same_answers, mark_long, regressor
 from tests.test_common import PUBLIC_ESTIMATORS
 
 SMALL = {
@@ -23,7 +23,9 @@ SMALL = {
     **{"n_anchors": 5, "n_masks": 5, "n_draws": 5, "batch_size": 30, "embedding": None},
 }
 pytestmark = pytest.mark.filterwarnings("ignore::sk_deltauq.exceptions.UncertaintyWarning")
-estimators = pytest.mark.parametrize("cls", PUBLIC_ESTIMATORS, ids=lambda cls: cls.__name__)
+estimators = pytest.mark.parametrize(
+    "cls", mark_long(PUBLIC_ESTIMATORS, ONE_PER_KIND), ids=lambda cls: cls.__name__
+)
 
 
 def make_small(cls, **changes):

@@ -176,6 +176,7 @@ def interrupt_a_process():
     return child.stdout.strip()
 
 
+@pytest.mark.long
 def test_a_real_ctrl_c_ends_training_and_keeps_it():
     assert "Ctrl-C ended training after" in interrupt_a_process()
 

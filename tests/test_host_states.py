@@ -12,9 +12,11 @@ from sklearn.base import is_classifier
 
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._host import plain_torch
-from tests._helpers import answers, assert_same_answers, regressor
+from tests._helpers import ONE_PER_KIND, answers, assert_same_answers, mark_long, regressor
 from tests.test_common import PUBLIC_ESTIMATORS
 
+# Each network once; the networks of ensembles are plain ones.
+QUICK = ONE_PER_KIND | {"MCDropoutClassifier", "VariationalBNNRegressor"}
 SMALL = {
     **{"hidden_layer_sizes": (8,), "max_iter": 2, "n_iter_no_change": 2, "random_state": 0},
     **{"n_members": 2, "n_anchors": 5, "n_masks": 5, "n_draws": 5, "embedding": "periodic"},
@@ -91,7 +93,7 @@ def make_data(cls):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sk_deltauq.exceptions.UncertaintyWarning")
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
-@pytest.mark.parametrize("cls", PUBLIC_ESTIMATORS, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", mark_long(PUBLIC_ESTIMATORS, QUICK), ids=lambda cls: cls.__name__)
 def test_an_estimator_is_the_same_in_every_state_of_torch(cls):
     X, y = make_data(cls)
     plain = make_small(cls).fit(X, y)

@@ -12,7 +12,7 @@ import sk_deltauq
 from sk_deltauq import DeltaUQRegressor
 from tests._helpers import answers, assert_close_answers, assert_finite, assert_same_answers
 
-SMALL = {"hidden_layer_sizes": (16,), "max_iter": 15, "n_anchors": 4, "random_state": 0}
+SMALL = {"hidden_layer_sizes": (16,), "max_iter": 5, "n_anchors": 4, "random_state": 0}
 
 
 def make(**params):
@@ -44,8 +44,8 @@ def test_targets_in_random_order_score_like_the_marginal():
     X = np.repeat(rng.normal(size=(150, 3)), 2, axis=0)  # each row is there twice
     X[1::2] += 1e-9 * rng.normal(size=(150, 3))
     y = rng.permutation(rough_data(300)[1])
-    model = make(n_members=3, max_iter=40).fit(X, y)
-    found = cross_val_predict(make(max_iter=40), X, y, cv=3)
+    model = make(max_iter=40).fit(X, y)
+    found = cross_val_predict(make(max_iter=40), X, y, cv=2)
     assert np.mean((found - y) ** 2) > 0.95 * y.var()
     # The held-out rows, too, learn nothing: minus their score is the entropy of a normal density.
     assert np.max(model.best_validation_score_) < -0.5 * np.log(2 * np.pi * np.e) + 0.25
@@ -62,8 +62,8 @@ def test_the_answer_does_not_depend_on_other_rows():
 
 @pytest.mark.parametrize("params", [{}, {"n_members": 2, "refine_mean": True}, {"noise": None}])
 def test_the_torch_module_gives_the_same_answer(params):
-    X, y = rough_data(700)
-    X[:200] = X[:200].round(1)  # many rows are equally near
+    X, y = rough_data(300)
+    X[:100] = X[:100].round(1)  # many rows are equally near
     model = make(**params).fit(X, y)
     rows = np.concatenate([X[:50], rough_data(30, seed=1)[0].round(1)])
     found, parts = model.to_torch()(torch.tensor(rows)), model.predict_uncertainty(rows)

@@ -18,11 +18,18 @@ from skorch.callbacks import EpochTimer
 import sk_deltauq
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines, load
 from sk_deltauq._storage.files import read_file, write_file
-from tests._helpers import answers, assert_same_answers, classifier, regressor
+from tests._helpers import (
+    ONE_PER_METHOD,
+    answers,
+    assert_same_answers,
+    classifier,
+    mark_long,
+    regressor,
+)
 
 NAMES = ["DeltaUQRegressor", "DeltaUQClassifier", *baselines.__all__]
 SMALL = {"hidden_layer_sizes": (16,), "n_members": 2, "n_masks": 5, "n_draws": 5, "n_anchors": 4}
-SMALL |= {"max_iter": 4, "random_state": 0, "early_stopping": True}
+SMALL |= {"max_iter": 3, "random_state": 0, "early_stopping": True, "validation_fraction": 0.5}
 
 N = 60
 rng = np.random.default_rng(0)
@@ -81,7 +88,7 @@ def plain(value):
     return repr(value)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mark_long(NAMES, ONE_PER_METHOD))
 def test_every_estimator_keeps_every_answer(name, stored):
     model = estimator(name)
     y = target(model)
@@ -98,7 +105,7 @@ def test_every_estimator_keeps_every_answer(name, stored):
     assert_same_answers(answers(again, far), answers(model, far))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mark_long(NAMES, ONE_PER_METHOD))
 def test_every_estimator_goes_on_training_in_the_same_way(name, stored):
     model = estimator(name, warm_start=True)
     y = target(model)
@@ -434,7 +441,7 @@ def test_the_file_holds_no_code_and_little_text(model, tmp_path):
     assert len(content) < 20_000
 
 
-def test_loading_and_predicting_need_no_optimizer_and_leave_the_global_state_alone(
+def test_another_process_predicts_the_same_without_an_optimizer_and_keeps_the_global_state(
     path, global_state_is_kept
 ):
     load(path).predict(X)
@@ -445,22 +452,14 @@ def test_loading_and_predicting_need_no_optimizer_and_leave_the_global_state_alo
         assert "safetensors" not in sys.modules
         before = "torch._dynamo" in sys.modules
         model = sk_deltauq.load({str(path)!r})
-        model.predict(np.zeros((2, 3)), return_std=True)
+        X = np.random.default_rng(0).normal(size=({N}, 3))
+        mean, std = model.predict(X, return_std=True)
         assert ("torch._dynamo" in sys.modules) == before
         model.partial_fit(np.ones((2, 3)), np.ones(2))
+        sys.stdout.buffer.write(np.concatenate([mean, std]).tobytes())
     """
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
-
-
-def test_a_file_of_another_process_gives_the_same_answers(path):
-    code = f"""if True:
-        import numpy as np, sk_deltauq, sys
-        X = np.random.default_rng(0).normal(size=({N}, 3))
-        mean, std = sk_deltauq.load({str(path)!r}).predict(X, return_std=True)
-        sys.stdout.buffer.write(np.concatenate([mean, std]).tobytes())
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     expected = np.concatenate(load(path).predict(X, return_std=True))
     np.testing.assert_array_equal(np.frombuffer(done.stdout), expected)
 

@@ -127,7 +127,7 @@ def to_frame(kinds, number):
     return pd.DataFrame({"kind": [f"kind {kind}" for kind in kinds], "number": number})
 
 
-PARAMS = {"hidden_layer_sizes": (30,), "max_iter": 60, "tol": 0, "random_state": 0}
+PARAMS = {"hidden_layer_sizes": (30,), "max_iter": 40, "tol": 0, "random_state": 0}
 
 
 @pytest.fixture(scope="module", params=[(1, to_array), (5, to_frame)], ids=["array", "frame"])
@@ -240,6 +240,6 @@ def test_partial_fit_keeps_what_fit_found():
     with pytest.warns(UncertaintyWarning):
         first.partial_fit(X, y)
     assert first._rarity_ is None
-    model = DeltaUQRegressor(**PARAMS).fit(X, y)
+    model = DeltaUQRegressor(**{**PARAMS, "max_iter": 5}).fit(X, y)
     found = model._rarity_
     assert model.partial_fit(X, y)._rarity_ is found

@@ -41,23 +41,16 @@ def fitted(request, regression_data, classification_data):
 
 
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
-def test_one_seed_gives_one_model_bit_for_bit(make, data, params):
+def test_one_seed_gives_one_model_bit_for_bit_in_any_global_random_state(make, data, params):
     X, y = data
-    models = [make(**params).fit(X, y) for _ in range(2)]
-    assert_same_answers(answers(models[0], X), answers(models[1], X))
-    np.testing.assert_array_equal(models[0].anchors_, models[1].anchors_)
-    assert models[0].loss_curve_ == models[1].loss_curve_
-
-
-@pytest.mark.parametrize("params", SETTINGS, ids=str)
-def test_the_model_does_not_depend_on_the_global_random_state(make, data, params):
-    X, y = data
-    found = []
+    models = []
     for seed in (1, 2):
         np.random.seed(seed)  # noqa: NPY002
         torch.manual_seed(seed)
-        found.append(answers(make(**params).fit(X, y), X))
-    assert_same_answers(*found)
+        models.append(make(**params).fit(X, y))
+    assert_same_answers(*(answers(model, X) for model in models))
+    np.testing.assert_array_equal(models[0].anchors_, models[1].anchors_)
+    assert models[0].loss_curve_ == models[1].loss_curve_
 
 
 def test_another_seed_gives_another_model(make, data):
@@ -218,6 +211,7 @@ def two_threads():
 @pytest.mark.usefixtures("two_threads")
 def test_several_threads_get_the_same_answers(fitted):
     model, X = fitted
+    X = X[:200]
     expected = answers(model, X)
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: answers(model, X), range(8)):

@@ -30,6 +30,11 @@ def pair(data, **params):
     return [DeltaUQRegressor(**{**PARAMS, **params, **w}).fit(*data) for w in settings]
 
 
+@pytest.fixture(scope="module")
+def default_pair(data):
+    return pair(data)
+
+
 def factors(model, X):
     x = scale_to_tensor(X, model.x_scaler_)
     return model._inflation_(x).numpy().astype(float)
@@ -52,15 +57,15 @@ def test_std_grows_by_the_factor_and_the_mean_stays(data, new, params):
     np.testing.assert_allclose(std, inflated(base, factor, data[1].std()), rtol=1e-5)
 
 
-def test_the_mean_alone_asks_for_no_distance(data, new, monkeypatch):
-    wide, _ = pair(data)
+def test_the_mean_alone_asks_for_no_distance(default_pair, new, monkeypatch):
+    wide, _ = default_pair
     mean, _ = wide.predict(new, return_std=True)
     monkeypatch.setattr(DistanceInflation, "forward", None)
     np.testing.assert_array_equal(wide.predict(new), mean)
 
 
-def test_inside_nothing_changes(data):
-    wide, narrow = pair(data)
+def test_inside_nothing_changes(data, default_pair):
+    wide, narrow = default_pair
     assert (factors(wide, data[0]) == 1).all()  # each training row is its own reference
     fresh = np.random.default_rng(6).normal(size=(500, 3))
     inside = factors(wide, fresh) == 1
@@ -73,8 +78,8 @@ def test_inside_nothing_changes(data):
         np.testing.assert_allclose(of_wide, of_narrow, rtol=1e-6)
 
 
-def test_what_is_added_is_epistemic(data, new):
-    models = pair(data)
+def test_what_is_added_is_epistemic(data, default_pair, new):
+    models = default_pair
     wide, narrow = (model.predict_uncertainty(new) for model in models)
     np.testing.assert_allclose(wide.aleatoric, narrow.aleatoric)
     grows = (factors(models[0], new) > 1) & (narrow.total < data[1].std())

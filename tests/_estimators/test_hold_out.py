@@ -19,7 +19,13 @@ from sk_deltauq._host import Stream, numpy_rng
 from sk_deltauq._training.folds import assign_group_folds
 from sk_deltauq._training.net import StackedNet
 from sk_deltauq.exceptions import UncertaintyWarning
-from tests._helpers import answers, assert_finite, assert_same_answers
+from tests._helpers import (
+    ONE_PER_KIND,
+    answers,
+    assert_finite,
+    assert_same_answers,
+    mark_long,
+)
 
 ESTIMATORS = [
     *(getattr(baselines, name) for name in baselines.__all__),
@@ -43,13 +49,15 @@ GROUPS = np.arange(60) // 4
 def having(parameter, classes=ESTIMATORS):
     """Parametrize `make` by the estimators that have the parameter."""
     found = [cls for cls in classes if parameter in inspect.signature(cls).parameters]
-    return pytest.mark.parametrize("make", found, ids=lambda cls: cls.__name__, indirect=True)
+    return pytest.mark.parametrize(
+        "make", mark_long(found, ONE_PER_KIND), ids=lambda cls: cls.__name__, indirect=True
+    )
 
 
 REGRESSORS = [cls for cls in ESTIMATORS if issubclass(cls, RegressorMixin)]
 
 
-@pytest.fixture(params=ESTIMATORS, ids=lambda cls: cls.__name__)
+@pytest.fixture(params=mark_long(ESTIMATORS, ONE_PER_KIND), ids=lambda cls: cls.__name__)
 def make(request):
     """A factory of one of the estimators, tiny."""
     known = inspect.signature(request.param).parameters

@@ -21,7 +21,14 @@ from sk_deltauq._estimators.target_transform import fit_target_transform
 from sk_deltauq.exceptions import UncertaintyWarning
 from sk_deltauq.metrics import crps_scorer, density_nll_scorer, nll_scorer
 from tests._estimators.test_regressor import MAKERS
-from tests._helpers import answers, assert_finite, assert_same_answers, regressor
+from tests._helpers import (
+    ONE_PER_METHOD,
+    answers,
+    assert_finite,
+    assert_same_answers,
+    mark_long,
+    regressor,
+)
 
 NAMES = ["log", "log1p", "yeo-johnson", "quantile"]
 LOG = FunctionTransformer(np.log, np.exp)
@@ -77,7 +84,7 @@ def test_log_equals_a_model_of_the_logarithm():
     np.testing.assert_allclose(model.predict(X)[near], mean[near], rtol=0.02)
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", mark_long(MAKERS, ONE_PER_METHOD))
 @pytest.mark.filterwarnings("ignore")
 def test_all_estimators(name):
     model = MAKERS[name]().set_params(target_transform="log").fit(X, y)
@@ -259,7 +266,7 @@ def test_zero_inflated_counts_have_honest_intervals(choice):
 
 # "auto"
 
-LEARN = {"max_iter": 60, "early_stopping": "auto", "hidden_layer_sizes": (32,)}
+LEARN = {"max_iter": 30, "early_stopping": "auto", "hidden_layer_sizes": (32,)}
 
 
 def test_auto_finds_the_logarithm():

@@ -14,10 +14,12 @@ from sk_deltauq import baselines
 from sk_deltauq._tables import checks
 from sk_deltauq.exceptions import UncertaintyWarning
 from tests._helpers import (
+    ONE_PER_METHOD,
     answers,
     assert_finite,
     assert_same_answers,
     classifier,
+    mark_long,
     regressor,
     table,
     target,
@@ -35,7 +37,7 @@ def y(make):
     return make_target() if make is regressor else np.where(make_target() > 5, "high", "low")
 
 
-@pytest.mark.parametrize("name", baselines.__all__)
+@pytest.mark.parametrize("name", mark_long(baselines.__all__, ONE_PER_METHOD))
 def test_every_method_takes_tables(name, X):
     model = getattr(baselines, name)(max_iter=2, early_stopping=False, random_state=0)
     y = make_target() if name.endswith("Regressor") else make_target() > 5

@@ -12,9 +12,9 @@ from sk_deltauq.baselines import (
     MCDropoutRegressor,
     VariationalBNNRegressor,
 )
-from tests._helpers import answers, assert_same_answers
+from tests._helpers import answers, assert_same_answers, mark_long
 
-SMALL = {"hidden_layer_sizes": (16,), "max_iter": 40, "n_iter_no_change": 5, "random_state": 0}
+SMALL = {"hidden_layer_sizes": (16,), "max_iter": 25, "n_iter_no_change": 5, "random_state": 0}
 CLASSES = [
     DeltaUQRegressor,
     AnchorEnsembleRegressor,
@@ -26,10 +26,12 @@ CLASSES = [
 
 @pytest.fixture(scope="module")
 def data():
-    return make_friedman1(700, noise=0.5, random_state=0)
+    return make_friedman1(300, noise=0.5, random_state=0)
 
 
-@pytest.fixture(scope="module", params=CLASSES)
+@pytest.fixture(
+    scope="module", params=mark_long(CLASSES, {"DeltaUQRegressor", "DeepEnsembleRegressor"})
+)
 def pair(request, data):
     """The same model with and without refinement."""
     return [request.param(refine_mean=refine, **SMALL).fit(*data) for refine in (False, True)]
@@ -61,8 +63,8 @@ def test_conformal_intervals_need_networks_that_did_not_train_on_the_held_out_ro
 
 def test_new_conformal_rows_serve_the_refined_means(data):
     X, y = data
-    model = DeltaUQRegressor(refine_mean=True, **SMALL).fit(X[:600], y[:600])
-    model.conformalize(X[600:], y[600:])
+    model = DeltaUQRegressor(refine_mean=True, **SMALL).fit(X[:250], y[:250])
+    model.conformalize(X[250:], y[250:])
     bounds = model.predict_interval(X[:30], method="conformal")
     np.testing.assert_allclose(bounds.mean(axis=1), model.predict(X[:30]), rtol=1e-6)
 

@@ -10,7 +10,12 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
-from tests._helpers import assert_close_answers, assert_same_answers
+from tests._helpers import (
+    ONE_PER_METHOD,
+    assert_close_answers,
+    assert_same_answers,
+    mark_long,
+)
 
 # Only Delta-UQ has these parameters.
 ONLY_DELTA_UQ = {"anchors", "n_anchors", "n_neighbors", "anchor_pool"}
@@ -72,14 +77,19 @@ REGRESSORS = [name for name in baselines.__all__ if name.endswith("Regressor")]
 
 def having(parameter, names=baselines.__all__):
     """Names of the baselines that have this parameter."""
-    return [
+    found = [
         name
         for name in names
         if parameter in inspect.signature(getattr(baselines, name)).parameters
     ]
+    return mark_long(found, ONE_PER_METHOD)
 
 
-@pytest.fixture(params=baselines.__all__)
+# For tests that fit nothing
+every_name = pytest.mark.parametrize("name", baselines.__all__, indirect=True)
+
+
+@pytest.fixture(params=mark_long(baselines.__all__, ONE_PER_METHOD))
 def name(request):
     return request.param
 
@@ -124,6 +134,7 @@ def reference(name):
     return DeltaUQRegressor if name.endswith("Regressor") else DeltaUQClassifier
 
 
+@every_name
 def test_parameters_are_the_parameters_of_delta_uq(name, method):
     cls = getattr(baselines, name)
     own, theirs = (inspect.signature(c).parameters for c in (cls, reference(name)))
@@ -140,12 +151,14 @@ def test_parameters_are_the_parameters_of_delta_uq(name, method):
     assert own.keys() == cls._parameter_constraints.keys()
 
 
+@every_name
 def test_public_attributes_are_parameters_until_it_is_fitted(make):
     model = make()
     public = {n for n in dir(model) if n[0] != "_" and not inspect.isroutine(getattr(model, n))}
     assert public == model.get_params().keys()
 
 
+@every_name
 def test_public_methods_are_the_methods_of_delta_uq(name):
     def public(cls):
         return {n for n, _ in inspect.getmembers(cls, inspect.isroutine) if n[0] != "_"}
@@ -245,7 +258,7 @@ def test_rows_of_weight_zero_are_ignored(make, data):
     assert_same_answers(answers(weighted, X), answers(without, X))
 
 
-@pytest.mark.parametrize("name", sorted({*REGRESSORS} - {"PBPRegressor"}), indirect=True)
+@pytest.mark.parametrize("name", having("noise", REGRESSORS), indirect=True)
 def test_several_outputs(make, regression_data):
     X, y = regression_data
     Y = np.column_stack([y, -1e3 * y])
@@ -280,6 +293,7 @@ MISTAKES = {
 }
 
 
+@every_name
 def test_a_wrong_parameter_gets_the_message_of_scikit_learn(make, data, method):
     for parameter, values in MISTAKES[method].items():
         for value in values:

@@ -33,6 +33,7 @@ def test_a_run_is_stored_and_continued(invoke):
     assert "regret" in again.splitlines()[0]
 
 
+@pytest.mark.long
 def test_processes_import_the_study(invoke):
     invoke("run", "--jobs", "2", "--results", "two")
     invoke("run", "--jobs", "1", "--results", "one")

@@ -158,12 +158,18 @@ def test_classification_scorers_are_their_metrics(classification):
         assert scorer(model, X, y, sample_weight=weight) == pytest.approx(-expected)
 
 
-def test_search_in_two_processes_finds_the_noise(regression):
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_search_finds_the_noise(regression, n_jobs):
     X, y = regression  # with a noise variance of 400
     model = GaussianProcessRegressor(1e4 * RBF(3.0), optimizer=None)
     scoring = {scorer.__name__: scorer for scorer in REGRESSION_SCORERS}
     search = GridSearchCV(
-        model, {"alpha": [0.01, 400, 1e6]}, scoring=scoring, refit="nll_scorer", n_jobs=2, cv=3
+        model,
+        {"alpha": [0.01, 400, 1e6]},
+        scoring=scoring,
+        refit="nll_scorer",
+        n_jobs=n_jobs,
+        cv=3,
     ).fit(X, y)
     for name in scoring.keys() - {"coverage_error_scorer"}:
         assert search.cv_results_[f"mean_test_{name}"].argmax() == 1, name

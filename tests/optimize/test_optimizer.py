@@ -42,29 +42,36 @@ def test_names_of_acquisition_functions():
     assert tuple(ACQUISITIONS) == NAMES
 
 
+@pytest.mark.long
 def test_it_finds_the_minimum():
     optimizer = run(Optimizer(BOUNDS, random_state=0), 14)
     assert optimizer.y_best_ < 5.01
     assert optimizer.y_best_ == bowl(optimizer.x_best_) == optimizer.y_.min()
 
 
+def test_proposals_approach_the_minimum():
+    optimizer = run(make(n_initial=5), 10)
+    assert optimizer.y_best_ == bowl(optimizer.x_best_) == optimizer.y_.min()
+    assert optimizer.y_best_ < optimizer.y_[:5].min() - 0.01
+
+
 def test_maximising():
-    optimizer = run(Optimizer(BOUNDS, maximize=True, random_state=0), 14, f=lambda x: -bowl(x))
+    optimizer = run(make(n_initial=5, maximize=True), 10, f=lambda x: -bowl(x))
     assert optimizer.y_best_ == -bowl(optimizer.x_best_) == optimizer.y_.max()
-    assert optimizer.y_best_ > -5.02
+    assert optimizer.y_best_ > optimizer.y_[:5].max() + 0.01
 
 
 @pytest.mark.parametrize("acquisition", NAMES)
 def test_every_acquisition_function_with_pending_points(acquisition):
     optimizer = make(acquisition=acquisition, n_initial=6)
     optimizer.tell(X := optimizer.ask(6), bowl(X))
-    proposed = optimizer.ask(3)
+    proposed = optimizer.ask(2)
     assert (optimizer.pending_ == proposed).all()
     assert ((proposed >= 0) & (proposed <= [1, 10])).all()
     assert distances(np.vstack([X, proposed])).min() > 1e-6
     again = make(acquisition=acquisition, n_initial=6)
     again.tell(X, bowl(X))
-    np.testing.assert_array_equal(again.ask(3), proposed)
+    np.testing.assert_array_equal(again.ask(2), proposed)
 
 
 def test_an_acquisition_function_of_ones_own():
@@ -223,6 +230,7 @@ def test_failures_and_pending_points_are_stored(tmp_path):
     assert np.isnan(again.y_).tolist() == [True]
 
 
+@pytest.mark.long
 def test_after_a_kill_nothing_is_lost(tmp_path):
     path = tmp_path / "state.json"
     script = f"""
@@ -358,6 +366,13 @@ def test_no_best_point_without_a_value():
         _ = optimizer.x_best_
 
 
+def test_a_missing_botorch_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "botorch", None)
+    with pytest.raises(ImportError, match=r"Optimizer needs BoTorch.*'sk-deltauq\[optimize\]'"):
+        make()
+
+
+@pytest.mark.long
 def test_botorch_is_missing():
     code = """
         import sys

@@ -12,6 +12,7 @@ import pytest
 from benchmarks_uci import datasets
 from benchmarks_uci.commands.run import _with_progress
 from benchmarks_uci.engine import runner
+from benchmarks_uci.engine.execute import run_task
 from benchmarks_uci.engine.records import read
 from benchmarks_uci.engine.store import Store
 from benchmarks_uci.engine.study import Task
@@ -192,6 +193,20 @@ def start_and_stop(tmp_path, jobs, number):
     return process.returncode, stderr
 
 
+def test_files_that_a_killed_run_did_not_finish_are_written_again(invoke, tmp_path):
+    first = invoke(*QUICK, "--splits", "4")
+    undisturbed = without_seconds(read("results", STUDY))
+    files = sorted(tmp_path.glob("results/**/*.json"))
+    files[0].write_bytes(files[0].read_bytes()[:500])
+    files[1].rename(files[1].with_name(f".{files[1].name}.x1y2.tmp"))
+    resumed = invoke(*QUICK, "--splits", "4")
+    assert "4 fits, 2 to do" in resumed.stderr
+    assert table(resumed) == table(first)
+    assert without_seconds(read("results", STUDY)) == undisturbed
+    assert list(tmp_path.rglob("*.tmp")) == []
+
+
+@pytest.mark.long
 def test_a_killed_run_continues_to_the_undisturbed_table(invoke, tmp_path):
     undisturbed = invoke(*SPLITS, "--jobs", "1", "--results", "undisturbed")
     status, _ = start_and_stop(tmp_path, 2, signal.SIGKILL)
@@ -209,6 +224,24 @@ def test_a_killed_run_continues_to_the_undisturbed_table(invoke, tmp_path):
     assert list(tmp_path.rglob("*.tmp")) == []
 
 
+def test_an_interrupt_keeps_finished_results_and_says_how_to_continue(invoke, monkeypatch):
+    finished = []
+
+    def interrupted(study, task, dataset):
+        if len(finished) == 2:
+            raise KeyboardInterrupt
+        finished.append(task.split)
+        return run_task(study, task, dataset)
+
+    real = runner.run
+    monkeypatch.setattr(runner, "run", lambda *a, **k: real(*a, **k, run_task=interrupted))
+    result = invoke(*QUICK, "--splits", "4")
+    assert result.exit_code == 130
+    assert "run again to continue" in result.stderr
+    assert [r["split"] for r in read("results", STUDY)] == sorted(finished)
+
+
+@pytest.mark.long
 def test_ctrl_c_keeps_finished_results_and_says_how_to_continue(tmp_path):
     status, stderr = start_and_stop(tmp_path, 1, signal.SIGINT)
     assert status == 130

@@ -1,7 +1,20 @@
+import pytest
+
 from benchmarks_uci.trust import report, results, runner, uci
 from benchmarks_uci.trust.cases import CASES
 
 
+def test_a_quick_run_of_one_situation(invoke, tmp_path):
+    out = tmp_path / "scores.csv"
+    result = invoke("trust", "--quick", "--only", "weighted", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert "| situation" in result.stdout
+    rows = results.read(out)
+    assert len(rows) == len([c for c in runner.select_quick(CASES) if c.situation == "weighted"])
+    assert {row["seed"] for row in rows} == {1000}
+
+
+@pytest.mark.long
 def test_a_quick_run_of_every_situation(invoke, tmp_path):
     out = tmp_path / "scores.csv"
     result = invoke("trust", "--quick", "--out", str(out))

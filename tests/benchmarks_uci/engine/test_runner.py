@@ -146,6 +146,17 @@ def kill_when(condition, process):
     return thread
 
 
+def test_workers_of_dask_give_the_same_results(store):
+    """In threads of this process, which start at once."""
+    distributed = pytest.importorskip("distributed")
+    quiet = {"processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **quiet) as cluster:
+        where = {"engine": "dask", "scheduler": cluster.scheduler_address}
+        found = list(runner.run(STUDY, TASKS, DATASETS, store, **where))
+    assert without_seconds(found) == without_seconds(records(store)) == undisturbed(TASKS)
+
+
+@pytest.mark.long
 def test_dask_cluster_that_loses_a_worker_gives_the_undisturbed_results(scheduler, store):
     from distributed import Client
 

@@ -14,6 +14,7 @@ from benchmarks_uci.regression.external import (
     NGBoost,
     make_scaled_mlp,
 )
+from tests._helpers import mark_long
 
 METHODS = {
     "marginal": MarginalGaussian,
@@ -44,7 +45,7 @@ def test_predicts_a_distribution_that_agrees_with_the_std(name, regression_data)
     np.testing.assert_allclose(dist.std, std)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", mark_long(METHODS, {"constant", "gp"}))
 def test_fit_again_is_the_same_and_leaves_the_parameters_alone(name, regression_data):
     X, y = regression_data
     model = fitted(name, X, y)
@@ -52,7 +53,7 @@ def test_fit_again_is_the_same_and_leaves_the_parameters_alone(name, regression_
     np.testing.assert_array_equal(model.predict(X, True), again.predict(X, True))
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", mark_long(METHODS, {"bagged", "gp"}))
 def test_units_do_not_matter(name, regression_data):
     X, y = regression_data
     mean, std = fitted(name, X, y).predict(X, return_std=True)

@@ -7,6 +7,7 @@ from benchmarks_uci import datasets
 from benchmarks_uci.regression.external import MarginalGaussian
 from benchmarks_uci.speed import peers
 from sk_deltauq.metrics import gaussian_nll
+from tests._helpers import mark_long
 
 OFFLINE = datasets.Sources(offline=True)
 
@@ -66,7 +67,7 @@ def test_peers_that_cannot_run_are_left_out(monkeypatch, caplog):
     assert "no_such_package is not installed" in caplog.text
 
 
-@pytest.mark.parametrize("name", peers.PEERS)
+@pytest.mark.parametrize("name", mark_long(peers.PEERS, {"GaussianProcessRegressor"}))
 def test_every_peer_learns(name):
     peer = peers.PEERS[name]
     if peer.requires:
