@@ -182,7 +182,10 @@ def test_predictions_are_tuples(regression_data):
     for copied in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found), found[:4]):
         for one, other in zip(copied, found, strict=True):
             np.testing.assert_array_equal(one, other)
-    with pytest.raises(AttributeError, match=r"has no attribute 'shape'\. Unpack the tuple, .*\.$"):
+    message = r"has no attribute 'shape'\. Unpack the tuple, .*\.$"
+    with pytest.raises(AttributeError, match=message):
+        AttributeError, match=r"has no attribute 'shape'\. Unpack the tuple, .*\.$"
+    ):
         _ = found.shape
 
 

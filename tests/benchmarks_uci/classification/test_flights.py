@@ -67,6 +67,10 @@ def test_other_rows_are_an_error(folder):
 
 
 def test_what_is_missing_is_named(folder, monkeypatch):
+    (folder / "flights.csv").write_text(FLIGHTS.replace("dep_delay,arr_delay", "a,b"))
+    with pytest.raises(DataCorrupt, match=r"flights.csv has no column dep_delay, arr_delay\.$"):
+        flights.load("flights", Sources(data_dir=folder))
+    (folder / "flights.csv").write_text(FLIGHTS)
     (folder / "weather.csv").unlink()
     with pytest.raises(DataUnavailable, match=r"none of the files weather.csv, weather.csv.zip"):
         flights.load("flights", Sources(data_dir=folder))
