@@ -184,8 +184,6 @@ def test_predictions_are_tuples(regression_data):
             np.testing.assert_array_equal(one, other)
     message = r"has no attribute 'shape'\. Unpack the tuple, .*\.$"
     with pytest.raises(AttributeError, match=message):
-        AttributeError, match=r"has no attribute 'shape'\. Unpack the tuple, .*\.$"
-    ):
         _ = found.shape
 
 
