@@ -226,6 +226,10 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
               classes. It is the score of the Delta-UQ paper and follows the size of the logits.
             - "energy": minus the log of the sum of the exponentials of the logits, averaged over
               the components (Liu et al., "Energy-based Out-of-distribution Detection", 2020).
+            - "reverse_anchoring": the row is the anchor of up to 100 training rows, and the score
+              is the mean of `-log p` of their labels (after "Score1" of Thiagarajan et al.,
+              "PAGER: Accurate Failure Characterization in Deep Regression Models", 2024). Only for
+              Delta-UQ.
 
         Returns
         -------
@@ -235,10 +239,11 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         Raises
         ------
         ValueError
-            If `kind` is unknown, or is "combined" and no row was held out of training.
+            If `kind` is unknown, if the method has no such score, or if `kind` is "combined" and
+            no row was held out of training.
         """
         self._check_fitted()
-        return score_outliers(self._calibration_, self._map_logits, X, kind)
+        return score_outliers(self, X, kind)
 
     def predict_set(self, X, coverage=0.9, method="aps", allow_empty=True):
         """Predict sets of classes that contain the label with a given probability.
