@@ -72,9 +72,10 @@ def score_regressor_outliers(
         )
     references = outliers.nearest.rows
     if kind == "distance":
-        return predictor.map_rows(X, lambda x: (measure_squashed_distance(x, references.to(x)),))[
-            0
-        ]
+        (distances,) = predictor.map_rows(
+            X, lambda x: (measure_squashed_distance(x, references.to(x)),)
+        )
+        return distances
     if outliers.held is None:
         raise ValueError(
             "kind='combined' compares a row with rows that were held out of training, and this "

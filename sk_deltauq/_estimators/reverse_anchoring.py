@@ -20,7 +20,7 @@ from sk_deltauq._networks.mlp import Network
 from sk_deltauq._predictor import NetworkComponents, Predictor
 from sk_deltauq._training.method import DrawContext
 
-# Each new row is the anchor of so many training rows, which takes as long as so many anchors.
+# Training rows that each new row is paired with: a score costs as much as 100 anchors.
 _N_ROWS = 100
 
 
