@@ -20,7 +20,7 @@ from sk_deltauq._temperature import measure_squashed_distance
 
 
 def score_outliers(classifier: Any, X, kind: str) -> np.ndarray:
-    """Score the rows of a table, see `NetworkClassifier.outlier_score`."""
+    """Score the rows of a table, see `BaseClassifier.outlier_score`."""
     check_kind(kind, KINDS)
     calibration: ClassifierCalibration = classifier._calibration_
     if kind == "reverse_anchoring":
