@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
-from sk_deltauq._estimators.classifier import NetworkClassifier
+from sk_deltauq._estimators.network_classifier import NetworkClassifier
 from sk_deltauq._estimators.parameters import CORRUPTION_CONSTRAINT, MODULE_CONSTRAINT
 from sk_deltauq._methods.anchored import Anchored
 from sk_deltauq._sklearn import Interval, StrOptions

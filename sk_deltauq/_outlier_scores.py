@@ -7,8 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-# Values of the parameter `kind` of classifiers. The first one is the default.
-KINDS = ("combined", "distance", "entropy", "mutual_information", "logit_std", "energy")
+# Values of the parameter `kind` of classifiers and of regressors. The first one is the default.
+KINDS = (
+    *("combined", "distance", "entropy", "mutual_information", "logit_std", "energy"),
+    "reverse_anchoring",
+)
+REGRESSOR_KINDS = "combined", "distance", "epistemic", "reverse_anchoring"
 
 # Standardised features are squashed to this size, so that one broken feature is not everything.
 _SQUASHED = 3.0
@@ -29,6 +33,12 @@ def measure_energy(logits: torch.Tensor) -> torch.Tensor:
     return -logits.logsumexp(dim=2).mean(dim=0)
 
 
+def check_kind(kind: str, kinds: tuple[str, ...]) -> None:
+    """Raise an error for an unknown kind of score."""
+    if kind not in kinds:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, kinds))}, got {kind!r}.")
+
+
 def measure_entropy(log_proba: torch.Tensor) -> torch.Tensor:
     """Entropy in nats over the last axis; logarithms are finite where a probability is zero."""
     return -(log_proba.exp() * log_proba).sum(dim=-1)
@@ -44,6 +54,18 @@ class HeldOutScores:
     def combine(self, entropies: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Combine two scores of new rows `(row,)` by Fisher's method: the sum of `-log p`."""
         return surprise(self.entropies, entropies) + surprise(self.distances, distances)
+
+
+@dataclass(frozen=True)
+class HeldOutSpreads:
+    """The same for a regressor: the spread between its components, and the distance."""
+
+    spreads: np.ndarray  # (row,), ascending
+    distances: np.ndarray  # (row,), ascending
+
+    def combine(self, spreads: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """Combine two scores of new rows `(row,)` by Fisher's method: the sum of `-log p`."""
+        return surprise(self.spreads, spreads) + surprise(self.distances, distances)
 
 
 def surprise(held: np.ndarray, scores: np.ndarray) -> np.ndarray:

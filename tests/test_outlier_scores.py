@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
-from sk_deltauq import DeltaUQClassifier, baselines
+from sk_deltauq import DeltaUQClassifier, baselines, load
 from sk_deltauq._outlier_scores import KINDS, surprise
 from sk_deltauq._validation import scale_to_tensor
 
@@ -116,6 +116,22 @@ def test_without_held_out_rows_the_distance_is_there(classification_data):
     assert np.isfinite(model.outlier_score(X)).all()
 
 
+def test_training_labels_are_kept_without_held_out_rows_and_in_files(
+    classification_data, tmp_path
+):
+    X, y = classification_data
+    model = DeltaUQClassifier(**SMALL, early_stopping=False).fit(X, y).partial_fit(X, y)
+    found = model.outlier_score(X, kind="reverse_anchoring")
+    assert np.isfinite(found).all()
+    model.save(tmp_path / "model")
+    model = load(tmp_path / "model")
+    np.testing.assert_array_equal(model.outlier_score(X, kind="reverse_anchoring"), found)
+    del vars(model._calibration_)["labelled"]  # as in files from before this score
+    model.save(tmp_path / "old")
+    with pytest.raises(ValueError, match=r"stored by a version .* Fit the model again"):
+        load(tmp_path / "old").outlier_score(X, kind="reverse_anchoring")
+
+
 def test_mistakes_have_clear_messages(model, X):
     with pytest.raises(ValueError, match="kind must be one of 'combined', 'distance'"):
         model.outlier_score(X, kind="isolation")
@@ -130,5 +146,7 @@ def test_every_classifier_has_the_scores(name, classification_data):
     X, y = classification_data
     cls = getattr(baselines, name)
     model = cls(hidden_layer_sizes=(8,), max_iter=5, random_state=0).fit(X, y)
-    for kind in KINDS:
+    for kind in KINDS[:-1]:
         assert np.isfinite(model.outlier_score(X, kind=kind)).all()
+    with pytest.raises(ValueError, match="single rows: DeltaUQRegressor with anchors='random'"):
+        model.outlier_score(X, kind="reverse_anchoring")

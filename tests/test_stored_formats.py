@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines, load
+from sk_deltauq._outlier_scores import REGRESSOR_KINDS
 from sk_deltauq._storage.files import FORMAT_VERSION
 from tests._helpers import answers
 
@@ -66,6 +67,8 @@ def models():
             y,
         ),
         "delta_uq_regressor_table": (DeltaUQRegressor(**small, n_anchors=2), y),
+        # The files of the other regressors are from before these scores, and must stay readable.
+        "delta_uq_regressor_outliers": (DeltaUQRegressor(**small, n_anchors=2), y),
         "pbp_regressor": (
             baselines.PBPRegressor((4,), max_iter=2, random_state=0, target_transform="log1p"),
             y,
@@ -104,6 +107,14 @@ def test_files_of_earlier_releases_give_the_same_answers(path):
         early_stopping=False, **({"calibration": None} if "calibration" in params else {})
     )
     assert model.partial_fit(X, target).n_iter_ > 1
+
+
+@pytest.mark.parametrize("kind", REGRESSOR_KINDS)
+def test_files_hold_what_outlier_scores_need(kind):
+    model = load(FOLDER / "v1_delta_uq_regressor_outliers.safetensors")
+    usual, far = model.outlier_score(rows(), kind), model.outlier_score(10 * rows() + 5, kind)
+    assert np.isfinite(usual).all()
+    assert kind == "reverse_anchoring" or np.median(far) > np.median(usual)
 
 
 def test_the_files_are_small():

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from copy import deepcopy
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -13,52 +11,23 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._estimators.base import BaseUQ
-from sk_deltauq._estimators.classifier_calibration import (
-    KINDS,
-    ClassifierCalibration,
-    calibrate_classifier,
-    check_calibration,
-    resolve_calibration,
-)
-from sk_deltauq._estimators.labels import encode_labelled_rows
+from sk_deltauq._estimators.classifier_calibration import ClassifierCalibration
+from sk_deltauq._estimators.expected_score import warn_without_hold_out
 from sk_deltauq._estimators.logits import LogitSummary, summarise_logits
 from sk_deltauq._estimators.outliers import score_outliers
-from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._estimators.sets import predict_sets
 from sk_deltauq._estimators.torch_modules import ClassifierModule
-from sk_deltauq._networks.heads import CategoricalHead
-from sk_deltauq._sklearn import StrOptions
-from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
-from sk_deltauq._training.method import Method
-from sk_deltauq._validation import FitPlan
 from sk_deltauq.distributions import CategoricalMixture
 
 
-class NetworkClassifier(ClassifierMixin, BaseUQ):
-    """A classifier whose networks predict logits; a subclass names the method."""
+class BaseClassifier(ClassifierMixin, BaseUQ):
+    """Predictions with uncertainties for class labels."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **NETWORK_CONSTRAINTS,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "calibration": [StrOptions(KINDS), None],
-    }
-
-    class_weight: Any
-    calibration: str | None
     classes_: np.ndarray
-    _trained_: TrainedNet
     frequency_weight_: float | None
     calibration_: dict[str, Any] | None
+    best_validation_score_: Any
     _calibration_: ClassifierCalibration
-
-    @property
-    def net_(self) -> Any:
-        """Trained `skorch.NeuralNet`; `net_.module_` is the torch module with all members."""
-        return self._trained_.net
-
-    @abstractmethod
-    def _method(self, plan: FitPlan) -> Method:
-        """Return the method, made from the current parameters."""
 
     def fit(self, X, y, sample_weight=None, *, groups=None, X_val=None, y_val=None):
         """Fit the model.
@@ -226,6 +195,10 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
               classes. It is the score of the Delta-UQ paper and follows the size of the logits.
             - "energy": minus the log of the sum of the exponentials of the logits, averaged over
               the components (Liu et al., "Energy-based Out-of-distribution Detection", 2020).
+            - "reverse_anchoring": the row is the anchor of up to 100 training rows, and the score
+              is the mean of `-log p` of their labels (after "Score1" of Thiagarajan et al.,
+              "PAGER: Accurate Failure Characterization in Deep Regression Models", 2024). Only for
+              Delta-UQ.
 
         Returns
         -------
@@ -235,10 +208,52 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         Raises
         ------
         ValueError
-            If `kind` is unknown, or is "combined" and no row was held out of training.
+            If `kind` is unknown, if the method has no such score, or if `kind` is "combined" and
+            no row was held out of training.
         """
         self._check_fitted()
-        return score_outliers(self._calibration_, self._map_logits, X, kind)
+        return score_outliers(self, X, kind)
+
+    def expected_score(self, X):
+        """Predict the accuracy on rows without labels.
+
+        It is the mean probability of the predicted classes. Under a shift of the rows it falls
+        with the probabilities, while the accuracy on held-out rows stays as it was.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict. Their labels are not needed.
+
+        Returns
+        -------
+        accuracy : float
+            Expected value of `score(X, y)`.
+
+        Warns
+        -----
+        UncertaintyWarning
+            If no rows were held out of training, so that nothing corrected the probabilities.
+
+        Notes
+        -----
+        This is the average confidence of Guo et al., "On Calibration of Modern Neural Networks",
+        2017, after the calibration. It is right on average as far as `predict_proba` is. The
+        calibration by distance lowers the probabilities out of distribution. It cannot see that
+        the labels of usual rows have changed.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sk_deltauq import DeltaUQClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = DeltaUQClassifier(max_iter=50, random_state=0).fit(X, y)
+        >>> model.expected_score(X + 3) < model.expected_score(X)
+        True
+        """
+        found = self._summarise(X).proba.max(axis=1).mean()
+        warn_without_hold_out(self)
+        return float(found)
 
     def predict_set(self, X, coverage=0.9, method="aps", allow_empty=True):
         """Predict sets of classes that contain the label with a given probability.
@@ -362,34 +377,3 @@ class NetworkClassifier(ClassifierMixin, BaseUQ):
         check_is_fitted(self)
         adjustment = deepcopy(self._calibration_.make_adjustment())
         return ClassifierModule(self._predictor(), adjustment)
-
-    def _set_up(self, X, y, sample_weight, plan: FitPlan):
-        data = encode_labelled_rows(self, X, y, sample_weight, plan)
-        params = self.get_params(deep=False)
-        method, make_head = self._method(plan), partial(CategoricalHead, len(self.classes_))
-        embedding = None if params["embedding"] == "auto" else params["embedding"]
-        previous, name = self._trained_ if plan.resume else None, type(self).__name__
-        fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
-        kind = resolve_calibration(self)
-        earlier = self._calibration_ if plan.partial and plan.resume else None
-        check_calibration(
-            kind,
-            earlier,
-            holds_out=bool(fit.rows.held_out.numel()),
-            reason=f"with early_stopping={params['early_stopping']!r} and {len(data.x)} rows",
-        )
-
-        def calibrate(net, hold_out):
-            found = calibrate_classifier(
-                net, hold_out, fit.context, kind, len(self.classes_), earlier
-            )
-            return {
-                "calibration_": found.numbers or None,
-                "frequency_weight_": None if found.mixing is None else found.mixing.weight,
-                "_calibration_": found,
-            }
-
-        return partial(run_fit, fit, calibrate)
-
-    def _predictor(self, *, refined=True):  # a classifier has no means to refine
-        return self._trained_.predictor(x_scaler=self.x_scaler_)

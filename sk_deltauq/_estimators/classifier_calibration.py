@@ -12,6 +12,7 @@ from sk_deltauq._estimators.logits import (
     LogitAdjustment,
     find_spread_range,
 )
+from sk_deltauq._estimators.reverse_anchoring import LabelledRows
 from sk_deltauq._host import Stream, numpy_rng
 from sk_deltauq._outlier_scores import HeldOutScores, mean_log_proba
 from sk_deltauq._prediction_sets import HeldOutLabels
@@ -59,6 +60,7 @@ class ClassifierCalibration:
     mixing: FrequencyMixing | None = None
     held_scores: HeldOutScores | None = None
     held_labels: HeldOutLabels | None = None
+    labelled: LabelledRows | None = None  # None for methods whose anchors are no single rows
     # The numbers of the temperature, by name, for the fitted attribute `calibration_`.
     numbers: dict[str, Any] = field(default_factory=dict)
 
@@ -103,8 +105,10 @@ def calibrate_classifier(
     nearest = NearestRows.pick(data.x, keys, data.groups, earlier and earlier.nearest)
     nearest.to(context.settings.device)
     reach = find_reach(nearest.measure_own()) if kind == "distance" else 0.0
+    labelled = LabelledRows.pick(net.module_, context, earlier and earlier.labelled)
     if hold_out is None:
-        return _calibrate_without_held_out_rows(nearest, kind, reach, earlier)
+        found = _calibrate_without_held_out_rows(nearest, kind, reach, earlier)
+        return replace(found, labelled=labelled)
     rng = numpy_rng(context.seed, Stream.CALIBRATION, call, 1)
     held = HeldOutLogits.collect(net, hold_out, rng)
     temperature, spread_range, numbers = None, None, {}
@@ -119,8 +123,11 @@ def calibrate_classifier(
         spread_range = find_spread_range(net, hold_out)
         numbers = {"logit_std_range": spread_range}
     mixing = FrequencyMixing.estimate(held, temperature, data, n_classes)
+    held_scores = score_held_out(held)
     found = ClassifierCalibration(
-        nearest, kind, temperature, spread_range, mixing, score_held_out(held), numbers=numbers
+        *(nearest, kind, temperature, spread_range, mixing, held_scores),
+        labelled=labelled,
+        numbers=numbers,
     )
     return replace(found, held_labels=_collect_labels(found, held, net, rng))
 

@@ -13,11 +13,16 @@ import numpy as np
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS, TARGET_CONSTRAINT
 from sk_deltauq._estimators.prediction import PREDICTORS
 from sk_deltauq._estimators.regressor import BaseRegressor
+from sk_deltauq._estimators.regressor_outliers import (
+    RegressorOutliers,
+    collect_outlier_references,
+    score_regressor_outliers,
+)
 from sk_deltauq._estimators.targets import encode_rows
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._rarity import RareLevels, find_levels
 from sk_deltauq._sklearn import Interval, StrOptions
-from sk_deltauq._training.calibration import SCALES, calibrate
+from sk_deltauq._training.calibration import SCALES, calibrate, predict_out_of_fold
 from sk_deltauq._training.conformal import score_held_out
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
@@ -37,6 +42,7 @@ class NetworkRegressor(BaseRegressor):
     outlier_scale_: float | np.ndarray
     _trained_: TrainedNet
     _rarity_: RareLevels | None  # None without levels, calibration or held-out rows
+    _outliers_: RegressorOutliers
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NETWORK_CONSTRAINTS,
@@ -51,6 +57,58 @@ class NetworkRegressor(BaseRegressor):
     def net_(self) -> Any:
         """Trained `skorch.NeuralNet`; `net_.module_` is the torch module with all members."""
         return self._trained_.net
+
+    def outlier_score(self, X, kind="combined"):
+        """Score how strange each row is; higher is stranger.
+
+        The score of a row does not depend on the other rows. A threshold, such as the 95 %
+        quantile of the scores of rows that were not used to fit, turns it into a decision.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+        kind : str, default="combined"
+            - "combined": Fisher's combination of the p-values of two scores among held-out rows:
+              of the spread between the components (before the calibration and the distance-based
+              inflation), and of the distance.
+            - "distance": mean distance from the 5 nearest of up to 2,000 training rows, in
+              standardised features that are squashed to (-3, 3).
+            - "epistemic": the epistemic standard deviation of `predict_uncertainty`, in units of
+              the standard deviation of the training targets (after `target_transform`). With
+              several outputs it is the root of the mean square.
+            - "reverse_anchoring": the row is the anchor of up to 100 training rows, and the score
+              is the largest error of their predicted means ("Score1" of Thiagarajan et al.,
+              "PAGER: Accurate Failure Characterization in Deep Regression Models", ICML 2024).
+              The error has the unit of "epistemic", and is the mean absolute error of several
+              outputs. Only for Delta-UQ with `anchors="random"`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            One score per row.
+
+        Raises
+        ------
+        ValueError
+            If `kind` is unknown, if the method has no such score, or if `kind` is "combined" and
+            no row was held out of training.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sk_deltauq import DeltaUQRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = DeltaUQRegressor(max_iter=50, random_state=0).fit(X[:400], y[:400])
+        >>> usual, strange = X[400:], 3 * X[400:]
+        >>> bool(model.outlier_score(strange).mean() > model.outlier_score(usual).mean())
+        True
+        """
+        X = self._check_rows(X)
+        # The spread of the held-out rows is the one of networks that were not refined.
+        predictor = self._predictor(refined=kind != "combined")
+        outliers = getattr(self, "_outliers_", None)  # not in files of an earlier version
+        return score_regressor_outliers(outliers, predictor, X, kind)
 
     @abstractmethod
     def _method(self, plan: FitPlan) -> Method:
@@ -70,16 +128,16 @@ class NetworkRegressor(BaseRegressor):
         previous, name = self._trained_ if plan.resume else None, type(self).__name__
         fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
         defaults: dict[str, Any] = {name: np.ones(self.n_outputs_) for name in SCALES}
-        defaults["_rarity_"] = None
+        defaults["_rarity_"], earlier = None, None
         if plan.partial and plan.resume:  # keep what the last fit found
             defaults = {name: np.atleast_1d(getattr(self, name)) for name in SCALES}
             defaults["_rarity_"] = getattr(self, "_rarity_", None)
+            earlier = getattr(self, "_outliers_", None)
         shares = None if self.encoder_ is None else self.encoder_.count_levels()
         levels = None if plan.partial else find_levels(data.x.numpy(), shares)
         find_scales = partial(
             calibrate,
             enabled=params["calibrate"],
-            ddof=method.ddof,
             defaults=defaults,
             y_scale=self.y_scaler_.scale_,
             # The rows on the device of the net, without validation rows of the user.
@@ -88,9 +146,16 @@ class NetworkRegressor(BaseRegressor):
         )
 
         def calibrate_and_score(net, hold_out):
-            scales = find_scales(net, hold_out)
+            found = hold_out and predict_out_of_fold(net, hold_out, method.ddof)
+            scales = find_scales(net, hold_out, found)
             predictor = self._make_predictor(fit.start, scales)
-            return {**scales, "_conformity_": score_held_out(net, hold_out, predictor)}
+            return {
+                **scales,
+                "_conformity_": score_held_out(net, hold_out, predictor),
+                "_outliers_": collect_outlier_references(
+                    net, hold_out, found, fit.context, earlier
+                ),
+            }
 
         return partial(run_fit, fit, calibrate_and_score)
 

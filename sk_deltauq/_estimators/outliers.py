@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 
 from sk_deltauq._estimators.classifier_calibration import ClassifierCalibration
+from sk_deltauq._estimators.reverse_anchoring import measure_label_loss, score_reversed
 from sk_deltauq._outlier_scores import (
     KINDS,
+    check_kind,
     mean_log_proba,
     measure_energy,
     measure_entropy,
-    squash,
 )
-from sk_deltauq._temperature import measure_nearest
+from sk_deltauq._temperature import measure_squashed_distance
 
 
-def score_outliers(
-    calibration: ClassifierCalibration, map_logits: Callable, X, kind: str
-) -> np.ndarray:
-    """Score the rows of a table; `map_logits(X, function)` gives the logits, in chunks."""
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}.")
+def score_outliers(classifier: Any, X, kind: str) -> np.ndarray:
+    """Score the rows of a table, see `BaseClassifier.outlier_score`."""
+    check_kind(kind, KINDS)
+    calibration: ClassifierCalibration = classifier._calibration_
+    if kind == "reverse_anchoring":
+        X, labelled = classifier._check_rows(X), calibration.labelled
+        return score_reversed(classifier._predictor(), labelled, X, measure_label_loss)
     if kind == "combined" and calibration.held_scores is None:
         raise ValueError(
             "kind='combined' compares a row with rows that were held out of training, and this "
@@ -32,7 +34,7 @@ def score_outliers(
         )
 
     def measure_distance(x: torch.Tensor) -> torch.Tensor:
-        return measure_nearest(squash(x), squash(calibration.nearest.rows.to(x))).mean(dim=1)
+        return measure_squashed_distance(x, calibration.nearest.rows.to(x))
 
     def measure(raw, adjusted, summarise, x):
         if kind == "combined":
@@ -44,7 +46,7 @@ def score_outliers(
         summary = summarise()
         return (getattr(summary, "total" if kind == "entropy" else kind),)
 
-    scores = map_logits(X, measure)
+    scores = classifier._map_logits(X, measure)
     if kind == "combined":
         assert calibration.held_scores is not None
         return calibration.held_scores.combine(*scores)

@@ -8,6 +8,10 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._estimators.distribution_regressor import DistributionRegressor
+from sk_deltauq._estimators.expected_score import (
+    compute_root_mean_square,
+    warn_without_hold_out,
+)
 from sk_deltauq._estimators.gradients import check_gradients, compute_gradients
 from sk_deltauq._estimators.prediction_tuple import PredictionTuple
 from sk_deltauq._estimators.torch_modules import RegressorModule
@@ -187,6 +191,63 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, DistributionRegressor):
         """
         names = "epistemic", "aleatoric", "total"
         return Bunch(**dict(zip(names, self._map_moments(X, *names), strict=True)))
+
+    def expected_score(self, X, metric="rmse"):
+        """Predict the error on rows without targets.
+
+        It is the error that the predictive distributions imply. Under a shift of the rows it
+        grows with the predicted standard deviations, while the error on held-out rows stays as it
+        was.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict. Their targets are not needed.
+        metric : {"rmse", "mae"}, default="rmse"
+            Root mean squared error or mean absolute error of `predict(X)`.
+
+        Returns
+        -------
+        error : float or ndarray of shape (n_outputs,)
+            Expected error in the units of `y`.
+
+        Raises
+        ------
+        ValueError
+            If `metric` is unknown.
+
+        Warns
+        -----
+        UncertaintyWarning
+            If no rows were held out of training, so that nothing corrected the standard
+            deviations.
+
+        Notes
+        -----
+        "rmse" is the root of the mean predicted variance (of `predict(X, return_std=True)`), and
+        "mae" is the mean of the expected distance of a new target from the predicted mean. Both
+        are right on average as far as the predictive distributions are. They cannot see that the
+        targets of usual rows have changed. Far from the training rows, the distance-based
+        inflation ends at the standard deviation of the training targets, and errors can be larger.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sk_deltauq import DeltaUQRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = DeltaUQRegressor(max_iter=50, random_state=0).fit(X, y)
+        >>> model.expected_score(3 * X) > model.expected_score(X)
+        True
+        """
+        if metric not in ("rmse", "mae"):
+            raise ValueError(f"metric must be 'rmse' or 'mae', got {metric!r}.")
+        if metric == "rmse":
+            (std,) = self._map_moments(X, "total")
+            found = compute_root_mean_square(std)
+        else:
+            found = self._map_blocks(X, lambda dist: dist.mean_deviation).mean(axis=0)
+        warn_without_hold_out(self)
+        return float(found) if self.n_outputs_ == 1 else found
 
     def to_torch(self, latent=False):
         """Return the regressor as a torch module.

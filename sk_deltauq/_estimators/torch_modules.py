@@ -40,7 +40,7 @@ class RegressorOutput(NamedTuple):
 
 
 class ClassifierOutput(NamedTuple):
-    """Predictions of a classifier; shapes are in `NetworkClassifier.to_torch`."""
+    """Predictions of a classifier; shapes are in `BaseClassifier.to_torch`."""
 
     proba: torch.Tensor
     log_proba: torch.Tensor
@@ -141,7 +141,7 @@ class RegressorModule(nn.Module):
 
 
 class ClassifierModule(nn.Module):
-    """A fitted classifier, see `NetworkClassifier.to_torch`."""
+    """A fitted classifier, see `BaseClassifier.to_torch`."""
 
     def __init__(self, predictor: Predictor, adjustment: LogitAdjustment):
         super().__init__()

@@ -50,7 +50,10 @@ _MODULES = {
     "FoldLabels": "sk_deltauq._prediction_sets",
     "HeldOutLabels": "sk_deltauq._prediction_sets",
     "HeldOutScores": "sk_deltauq._outlier_scores",
+    "HeldOutSpreads": "sk_deltauq._outlier_scores",
+    "LabelledRows": "sk_deltauq._estimators.reverse_anchoring",
     "NearestRows": "sk_deltauq._temperature",
+    "RegressorOutliers": "sk_deltauq._estimators.regressor_outliers",
     "Temperature": "sk_deltauq._temperature",
     # transformations of the target
     "TargetTransform": "sk_deltauq._estimators.target_transform",

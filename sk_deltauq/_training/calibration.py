@@ -191,15 +191,16 @@ def _log_density(squares: np.ndarray, log_stds: np.ndarray, scale: float) -> np.
 def calibrate(
     net: StackedNet,
     hold_out: HoldOut | None,
+    found: OutOfFold | None,
     *,
     enabled: bool,
-    ddof: int,
     defaults: Mapping[str, np.ndarray],
     y_scale: np.ndarray,
     add_rare_levels: Callable | None = None,
 ) -> dict[str, Any]:
     """Return the `SCALES` and `_rarity_`, and for constant noise `noise_std_`, by name.
 
+    `found` are the predictions for the rows of `hold_out`; both are None without hold-out.
     `defaults` holds the same attributes, `(target,)`, for a fit without hold-out or calibration.
     `y_scale`, `(target,)`, is the unit of the scaled targets. `add_rare_levels(net, hold_out,
     found)` adds the variance of rare levels to the variances of held-out rows.
@@ -208,16 +209,16 @@ def calibrate(
     assert isinstance(head, GaussianHead)
     has_noise = head.noise is not None
     attributes: dict[str, Any] = dict(defaults)
-    if enabled and hold_out is not None:
-        found, rarity = predict_out_of_fold(net, hold_out, ddof), None
+    if enabled and hold_out is not None and found is not None:
+        rows, rarity = found, None
         if add_rare_levels is not None:
-            found, rarity = add_rare_levels(net, hold_out, found)
-        std_factor, noise_factor = find_std_factors(found, has_noise=has_noise)
+            rows, rarity = add_rare_levels(net, hold_out, found)
+        std_factor, noise_factor = find_std_factors(rows, has_noise=has_noise)
         if rarity is not None:  # a part of the epistemic variance, so the factor is its factor too
             attributes["_rarity_"] = rarity.scale(std_factor**2)
         attributes |= {"std_factor_": std_factor, "noise_factor_": noise_factor}
         if has_noise:
-            attributes["outlier_scale_"] = find_outlier_scale(found, noise_factor)
+            attributes["outlier_scale_"] = find_outlier_scale(rows, noise_factor)
     if head.noise == "homoscedastic":
         noise_std = head.noise_std().detach().cpu().double().numpy()
         factor = attributes["std_factor_"] * attributes["noise_factor_"]

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from sk_deltauq._outlier_scores import HeldOutScores, mean_log_proba, measure_entropy, squash
-from sk_deltauq._temperature import measure_nearest
+from sk_deltauq._outlier_scores import HeldOutScores, mean_log_proba, measure_entropy
+from sk_deltauq._temperature import measure_nearest, measure_squashed_distance
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.net import StackedNet
 
 # With more held-out rows no estimate from them changes visibly.
-_MOST_ROWS = 8192
+MOST_ROWS = 8192
 
 # Training rows of a fold that its held-out rows are compared with, as in a prediction.
-_N_REFERENCES = 2000
+N_REFERENCES = 2000
 
 _CHUNK_ELEMENTS = 2**22
 
@@ -66,14 +66,14 @@ class HeldOutLogits:
         Networks that hold out the same rows predict together, so a row is there once.
         """
         groups = hold_out.group_members()
-        kept = _choose(rng, hold_out.weights.shape[1], -(-_MOST_ROWS // len(groups)))
+        kept = choose_rows(rng, hold_out.weights.shape[1], -(-MOST_ROWS // len(groups)))
         kept = torch.from_numpy(kept).to(hold_out.weights.device)
         logits, x, y = _ask_about_own_rows(net, hold_out, kept)
         trained = [rows for rows, _ in hold_out.iterate_folds()]
         folds = []
         for members in groups:
             first = members[0]
-            references = trained[first][_choose(rng, len(trained[first]), _N_REFERENCES)]
+            references = trained[first][choose_rows(rng, len(trained[first]), N_REFERENCES)]
             folds.append(
                 FoldLogits(
                     members=members,
@@ -152,13 +152,11 @@ def _ask_about_own_rows(net: StackedNet, hold_out: HoldOut, kept: torch.Tensor):
 
 def score_held_out(held: HeldOutLogits) -> HeldOutScores:
     """Score the held-out rows, each by the networks that did not train on it."""
-
-    def measure_distance(fold):
-        return measure_nearest(squash(fold.x), squash(fold.references)).mean(dim=1)
-
     return HeldOutScores(
         entropies=np.sort(held.concatenate(lambda f: measure_entropy(f.mean_log_proba()))),
-        distances=np.sort(held.concatenate(measure_distance)),
+        distances=np.sort(
+            held.concatenate(lambda f: measure_squashed_distance(f.x, f.references))
+        ),
     )
 
 
@@ -175,6 +173,6 @@ def _ask(net: StackedNet, x: torch.Tensor) -> torch.Tensor:
     return torch.cat(found, dim=1).double().unflatten(0, (len(x), -1))
 
 
-def _choose(rng: np.random.Generator, n_rows: int, most: int) -> np.ndarray:
+def choose_rows(rng: np.random.Generator, n_rows: int, most: int) -> np.ndarray:
     """Choose positions of rows at random, in ascending order."""
     return np.arange(n_rows) if n_rows <= most else np.sort(rng.permutation(n_rows)[:most])

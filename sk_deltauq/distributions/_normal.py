@@ -40,7 +40,7 @@ def cdf(means, stds, y):
 def crps(means, stds, y):
     """E|Y - y| - E|Y - Y'| / 2 for independent draws Y and Y' from the mixture."""
     n_components = len(means)
-    to_observation = _mean_abs(means - y, stds).mean(axis=0)
+    to_observation = mean_distance(means, stds, y)
     # Pairs (k, k) count once, with mean 2 std / sqrt(pi); pairs (k, l > k) count twice. A loop
     # over k limits the memory.
     between_draws = 2 / math.sqrt(math.pi) * stds.sum(axis=0)
@@ -48,6 +48,11 @@ def crps(means, stds, y):
         gaps, scales = means[k + 1 :] - means[k], np.hypot(stds[k + 1 :], stds[k])
         between_draws += 2 * _mean_abs(gaps, scales).sum(axis=0)
     return np.maximum(to_observation - between_draws / (2 * n_components**2), 0)
+
+
+def mean_distance(means, stds, y):
+    """E|Y - y| for a draw Y from the mixture."""
+    return _mean_abs(means - y, stds).mean(axis=0)
 
 
 def _mean_abs(mean, std):

@@ -109,6 +109,11 @@ class NormalMixture:
         return self._by_rows(maths.total_std)
 
     @property
+    def mean_deviation(self):
+        """Mean absolute deviation from the mean, ``E|Y - E[Y]|``, of the shape of `mean`."""
+        return self._by_rows(maths.mean_distance, self.mean)
+
+    @property
     def epistemic(self):
         """Epistemic part of `std`, ``sqrt(std**2 - aleatoric**2)``, of the shape of `mean`."""
         if self._aleatoric is None:

@@ -251,10 +251,10 @@ def test_networks_that_disagree_about_the_noise_explain_large_errors():
 def call(net, hold_out, n_targets=2, **changes):
     values = {"std_factor_": 3.0, "noise_factor_": 0.5, "outlier_scale_": 2.0}
     defaults = {name: np.full(n_targets, value) for name, value in values.items()}
-    settings = {"enabled": True, "ddof": 1, "defaults": defaults}
-    return calibrate(
-        net, hold_out, y_scale=np.arange(2.0, 2 + n_targets), **{**settings, **changes}
-    )
+    settings = {"enabled": True, "defaults": defaults}
+    found = hold_out and predict_out_of_fold(net, hold_out, 1)
+    y_scale = np.arange(2.0, 2 + n_targets)
+    return calibrate(net, hold_out, found, y_scale=y_scale, **{**settings, **changes})
 
 
 @pytest.mark.parametrize("n_members", [1, 4])

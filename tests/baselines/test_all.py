@@ -163,7 +163,9 @@ def test_public_methods_are_the_methods_of_delta_uq(name):
     def public(cls):
         return {n for n, _ in inspect.getmembers(cls, inspect.isroutine) if n[0] != "_"}
 
-    assert public(getattr(baselines, name)) == public(reference(name))
+    # PBP is no network regressor: its one component has no spread to compare.
+    absent = {"outlier_score"} if name == "PBPRegressor" else set()
+    assert public(getattr(baselines, name)) == public(reference(name)) - absent
 
 
 @pytest.mark.parametrize("early_stopping", [True, False])

@@ -39,6 +39,22 @@ def test_moments_against_integration(rng):
         assert std == pytest.approx(np.sqrt(second - first**2), rel=1e-8)
 
 
+def test_the_mean_deviation_against_integration(rng):
+    dist = random_mixture(rng)
+    for normal, mean, found in zip(each_row(dist), dist.mean, dist.mean_deviation, strict=True):
+
+        def weigh(y, normal=normal, mean=mean):
+            return abs(y - mean) * normal.pdf(y).mean()
+
+        expected = integral(weigh, -40, mean) + integral(weigh, mean, 40)
+        assert found == pytest.approx(expected, rel=1e-8)
+
+
+def test_the_mean_deviation_of_point_masses():
+    dist = NormalMixture([[0.0, 5.0], [4.0, 5.0]], np.zeros((2, 2)))
+    np.testing.assert_allclose(dist.mean_deviation, [2.0, 0.0])
+
+
 def test_law_of_total_variance(rng):
     dist = random_mixture(rng, (7, 5, 2))
     assert dist.mean.shape == dist.std.shape == (5, 2)

@@ -63,6 +63,12 @@ def test_crps_is_the_closed_form_of_the_log_normal(one, y):
     np.testing.assert_allclose(one.crps(y), expected, rtol=1e-6, atol=1e-9)
 
 
+def test_the_mean_deviation_is_the_closed_form_of_the_log_normal(one):
+    # Twice the mean shortfall below the mean
+    expected = 2 * np.exp(MU + SIGMA**2 / 2) * (2 * stats.norm.cdf(SIGMA / 2) - 1)
+    np.testing.assert_allclose(one.mean_deviation, expected, rtol=1e-6)
+
+
 def test_the_density_integrates_to_one_and_to_the_distribution_function(mixed):
     for row in range(3):
         for output in range(2):

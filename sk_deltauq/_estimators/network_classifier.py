@@ -1,0 +1,76 @@
+"""The classifiers whose networks predict logits: training and calibration."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import Any, ClassVar
+
+from sk_deltauq._estimators.classifier import BaseClassifier
+from sk_deltauq._estimators.classifier_calibration import (
+    KINDS,
+    calibrate_classifier,
+    check_calibration,
+    resolve_calibration,
+)
+from sk_deltauq._estimators.labels import encode_labelled_rows
+from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
+from sk_deltauq._networks.heads import CategoricalHead
+from sk_deltauq._sklearn import StrOptions
+from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
+from sk_deltauq._training.method import Method
+from sk_deltauq._validation import FitPlan
+
+
+class NetworkClassifier(BaseClassifier):
+    """A classifier whose networks predict logits; a subclass names the method."""
+
+    class_weight: Any
+    calibration: str | None
+    _trained_: TrainedNet
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NETWORK_CONSTRAINTS,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "calibration": [StrOptions(KINDS), None],
+    }
+
+    @property
+    def net_(self) -> Any:
+        """Trained `skorch.NeuralNet`; `net_.module_` is the torch module with all members."""
+        return self._trained_.net
+
+    @abstractmethod
+    def _method(self, plan: FitPlan) -> Method:
+        """Return the method, made from the current parameters."""
+
+    def _set_up(self, X, y, sample_weight, plan: FitPlan):
+        data = encode_labelled_rows(self, X, y, sample_weight, plan)
+        params = self.get_params(deep=False)
+        method, make_head = self._method(plan), partial(CategoricalHead, len(self.classes_))
+        embedding = None if params["embedding"] == "auto" else params["embedding"]
+        previous, name = self._trained_ if plan.resume else None, type(self).__name__
+        fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
+        kind = resolve_calibration(self)
+        earlier = self._calibration_ if plan.partial and plan.resume else None
+        check_calibration(
+            kind,
+            earlier,
+            holds_out=bool(fit.rows.held_out.numel()),
+            reason=f"with early_stopping={params['early_stopping']!r} and {len(data.x)} rows",
+        )
+
+        def calibrate(net, hold_out):
+            found = calibrate_classifier(
+                net, hold_out, fit.context, kind, len(self.classes_), earlier
+            )
+            return {
+                "calibration_": found.numbers or None,
+                "frequency_weight_": None if found.mixing is None else found.mixing.weight,
+                "_calibration_": found,
+            }
+
+        return partial(run_fit, fit, calibrate)
+
+    def _predictor(self, *, refined=True):  # a classifier has no means to refine
+        return self._trained_.predictor(x_scaler=self.x_scaler_)
