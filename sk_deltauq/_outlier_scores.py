@@ -14,6 +14,12 @@ KINDS = (
 )
 REGRESSOR_KINDS = "combined", "distance", "epistemic", "reverse_anchoring"
 
+NO_HELD_OUT_ROWS = (
+    "kind='combined' compares a row with rows that were held out of training, and this model has "
+    "none: after early_stopping=False, or partial_fit without fit. Fit with early_stopping=True, "
+    "or use kind='distance'."
+)
+
 # Standardised features are squashed to this size, so that one broken feature is not everything.
 _SQUASHED = 3.0
 

@@ -351,8 +351,7 @@ def test_the_pickle_does_not_carry_or_gather_the_data():
         model = cls((8,), max_iter=1, batch_size=1000, random_state=0)
         model.fit(X, y)
         size = len(pickle.dumps(model))
-        # Reference rows and held-out scores; a classifier has 2,000 reference rows.
-        assert size < X.nbytes / 5  # outlier scores compare with up to 2,000 of the rows
+        assert size < X.nbytes / 5  # up to 2,000 rows for outlier scores, and held-out scores
         for _ in range(3):
             model.fit(X[:1000], y[:1000])  # one network too
         assert len(pickle.dumps(model)) < size + 2000

@@ -11,6 +11,7 @@ from sk_deltauq._estimators.classifier_calibration import ClassifierCalibration
 from sk_deltauq._estimators.reverse_anchoring import measure_label_loss, score_reversed
 from sk_deltauq._outlier_scores import (
     KINDS,
+    NO_HELD_OUT_ROWS,
     check_kind,
     mean_log_proba,
     measure_energy,
@@ -27,11 +28,7 @@ def score_outliers(classifier: Any, X, kind: str) -> np.ndarray:
         X, labelled = classifier._check_rows(X), calibration.labelled
         return score_reversed(classifier._predictor(), labelled, X, measure_label_loss)
     if kind == "combined" and calibration.held_scores is None:
-        raise ValueError(
-            "kind='combined' compares a row with rows that were held out of training, and this "
-            "model has none: after early_stopping=False, or partial_fit without fit. Fit with "
-            "early_stopping=True, or use kind='distance'."
-        )
+        raise ValueError(NO_HELD_OUT_ROWS)
 
     def measure_distance(x: torch.Tensor) -> torch.Tensor:
         return measure_squashed_distance(x, calibration.nearest.rows.to(x))

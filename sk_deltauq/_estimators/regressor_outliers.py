@@ -13,7 +13,12 @@ from sk_deltauq._estimators.reverse_anchoring import (
     score_reversed,
 )
 from sk_deltauq._host import Stream, numpy_rng
-from sk_deltauq._outlier_scores import REGRESSOR_KINDS, HeldOutSpreads, check_kind
+from sk_deltauq._outlier_scores import (
+    NO_HELD_OUT_ROWS,
+    REGRESSOR_KINDS,
+    HeldOutSpreads,
+    check_kind,
+)
 from sk_deltauq._predictor import Predictor, compute_moments
 from sk_deltauq._temperature import NearestRows, measure_squashed_distance
 from sk_deltauq._training.calibration import OutOfFold
@@ -77,11 +82,7 @@ def score_regressor_outliers(
         )
         return distances
     if outliers.held is None:
-        raise ValueError(
-            "kind='combined' compares a row with rows that were held out of training, and this "
-            "model has none: after early_stopping=False, or partial_fit without fit. Fit with "
-            "early_stopping=True, or use kind='distance'."
-        )
+        raise ValueError(NO_HELD_OUT_ROWS)
 
     def measure(x):
         spread = _measure_spread(predictor.module(x)[0], predictor.ddof)
