@@ -173,6 +173,10 @@ class Temperature(nn.Module):
         for name, value in state.items():
             self.register_buffer(name, torch.tensor(value, dtype=torch.float64, device="cpu"))
 
+    def scale(self, factor: float) -> Temperature:
+        """Return this temperature times a factor, for all rows."""
+        return Temperature(**(self.__getstate__() | {"base": float(self.base) * factor}))
+
     def forward(self, distances: torch.Tensor) -> torch.Tensor:
         """Distances `(row,)` to temperatures `(row,)`, float64."""
         parts = self.base, self.exponent, self.reach

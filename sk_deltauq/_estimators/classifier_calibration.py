@@ -23,6 +23,7 @@ from sk_deltauq._training.logit_calibration import (
     DEFAULT_EXPONENT,
     find_base_temperature,
     find_distance_temperature,
+    find_pooling_factor,
 )
 from sk_deltauq._training.method import DrawContext
 from sk_deltauq._training.net import StackedNet
@@ -94,10 +95,12 @@ def calibrate_classifier(
     kind: str | None,
     n_classes: int,
     earlier: ClassifierCalibration | None,
+    *,
+    corrupts: bool,
 ) -> ClassifierCalibration:
     """Sample the training rows, and learn from the held-out rows.
 
-    `earlier` is the calibration of the fit that `partial_fit` continues. Without held-out rows its
+    `corrupts` says whether some training rows were corrupted. `earlier` is the calibration of the fit that `partial_fit` continues. Without held-out rows its
     numbers stay.
     """
     data, call = context.data, context.call
@@ -111,23 +114,24 @@ def calibrate_classifier(
         return replace(found, labelled=labelled)
     rng = numpy_rng(context.seed, Stream.CALIBRATION, call, 1)
     held = HeldOutLogits.collect(net, hold_out, rng)
-    temperature, spread_range, numbers = None, None, {}
+    temperature, spread_range = None, None
     if kind == "distance":
         pool = nearest.rows.cpu().numpy()
         temperature = find_distance_temperature(net, held, reach, pool, rng)
-        numbers = {"exponent": float(temperature.exponent), "reach": reach}
     elif kind == "temperature":
         temperature = find_base_temperature(held)
-        numbers = {"temperature": float(temperature.base)}
     elif kind == "spread":
         spread_range = find_spread_range(net, hold_out)
-        numbers = {"logit_std_range": spread_range}
+    # Until here all numbers are for the networks that held a row out, not for the mean over all.
     mixing = FrequencyMixing.estimate(held, temperature, data, n_classes)
+    # Without corruption, the networks are overconfident, and their mean is about right.
+    if temperature is not None and corrupts:
+        temperature = temperature.scale(find_pooling_factor(net, held, temperature))
     held_scores = score_held_out(held)
     found = ClassifierCalibration(
         *(nearest, kind, temperature, spread_range, mixing, held_scores),
         labelled=labelled,
-        numbers=numbers,
+        numbers=_list_numbers(kind, temperature, spread_range),
     )
     return replace(found, held_labels=_collect_labels(found, held, net, rng))
 
@@ -158,19 +162,32 @@ def _calibrate_without_held_out_rows(
 ) -> ClassifierCalibration:
     """Take the numbers of the earlier fit, or the prior."""
     known = {} if earlier is None else earlier.numbers
-    temperature, spread_range, numbers = None, None, {}
+    temperature, spread_range = None, None
     if kind == "distance":
         exponent = known.get("exponent", DEFAULT_EXPONENT)
-        temperature = Temperature(exponent=exponent, reach=reach)
-        numbers = {"exponent": exponent, "reach": reach}
+        temperature = Temperature(known.get("temperature", 1.0), exponent, reach)
     elif kind == "temperature":
-        numbers = {"temperature": known["temperature"]}
-        temperature = Temperature(base=known["temperature"])
+        temperature = Temperature(known["temperature"])
     elif kind == "spread":
         spread_range = known["logit_std_range"]
-        numbers = {"logit_std_range": spread_range}
+    numbers = _list_numbers(kind, temperature, spread_range)
     found = ClassifierCalibration(nearest, kind, temperature, spread_range, numbers=numbers)
     if earlier is None:
         return found
     # No labels for prediction sets: the networks may now have trained on the held-out rows.
     return replace(found, mixing=earlier.mixing, held_scores=earlier.held_scores)
+
+
+def _list_numbers(
+    kind: str | None, temperature: Temperature | None, spread_range: tuple[float, float] | None
+) -> dict[str, Any]:
+    """Return the numbers of a calibration by name, for `calibration_`."""
+    if spread_range is not None:
+        return {"logit_std_range": spread_range}
+    if temperature is None:
+        return {}
+    state = temperature.__getstate__()
+    numbers = {"temperature": state["base"]}
+    if kind == "distance":
+        numbers |= {"exponent": state["exponent"], "reach": state["reach"]}
+    return numbers

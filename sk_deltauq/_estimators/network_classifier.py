@@ -17,6 +17,7 @@ from sk_deltauq._estimators.labels import encode_labelled_rows
 from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._networks.heads import CategoricalHead
 from sk_deltauq._sklearn import StrOptions
+from sk_deltauq._training.corruption import find_corruption
 from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
 from sk_deltauq._training.method import Method
 from sk_deltauq._validation import FitPlan
@@ -62,7 +63,8 @@ class NetworkClassifier(BaseClassifier):
 
         def calibrate(net, hold_out):
             found = calibrate_classifier(
-                net, hold_out, fit.context, kind, len(self.classes_), earlier
+                *(net, hold_out, fit.context, kind, len(self.classes_), earlier),
+                corrupts=find_corruption(params) is not None,
             )
             return {
                 "calibration_": found.numbers or None,

@@ -93,13 +93,18 @@ def corrupt_batches(
     batches: Iterable, params: Mapping[str, Any], generators: list[torch.Generator]
 ) -> Iterable:
     """Corrupt mini-batches as the parameters of an estimator ask for."""
-    for name in ("anchor_corruption", "input_corruption"):
-        if (chosen := params.get(name)) is not None:
-            corruption = CORRUPTIONS[chosen] if isinstance(chosen, str) else chosen
-            return CorruptedBatches(
-                batches, corruption, generators, has_anchors=name == "anchor_corruption"
-            )
-    return batches
+    corruption = find_corruption(params)
+    if corruption is None:
+        return batches
+    return CorruptedBatches(
+        batches, corruption, generators, has_anchors="anchor_corruption" in params
+    )
+
+
+def find_corruption(params: Mapping[str, Any]) -> Corruption | None:
+    """Return the corruption that the parameters of an estimator ask for."""
+    chosen = params.get("anchor_corruption", params.get("input_corruption"))
+    return CORRUPTIONS[chosen] if isinstance(chosen, str) else chosen
 
 
 def _shuffle(rows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

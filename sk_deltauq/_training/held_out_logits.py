@@ -124,6 +124,11 @@ class HeldOutLogits:
             self.n_effective,
         )
 
+    def ask_all_members(self, net: StackedNet, fold: FoldLogits, n_rows: int) -> torch.Tensor:
+        """Ask all members about the first rows of a fold: `(member, component, row, class)`."""
+        x = fold.x[:n_rows].T
+        return _ask(net, x.expand(net.module_.core.n_members, -1, -1))
+
     def average(self, function: Callable[[FoldLogits], torch.Tensor]) -> float:
         """Return the weighted mean over all rows of a function of a fold, `(row,)`."""
         total = sum(float((function(fold) * fold.weights).sum()) for fold in self.folds)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp
 from sklearn.datasets import make_blobs
 from sklearn.metrics import log_loss
@@ -54,43 +55,88 @@ def test_few_rows_hardly_change_the_temperature():
     assert 0.8 < right < 1
 
 
-def test_the_temperature_minimises_the_log_loss_of_the_networks_that_held_the_rows_out(data):
-    """The loss at the temperature found, and at others, row by row from single networks."""
-    X, y = (part[:40] for part in data)
-    model = DeltaUQClassifier(**SMALL, calibration="temperature").fit(X, y)
-    labels = np.searchsorted(model.classes_, y)
-    _, held_out = assign_folds(numpy_rng(model.seed_, Stream.FOLDS), 40, 5, 5, labels)
+def ask_each_network(model, X):
+    """Logits `(network, component, row, class)`."""
     predictor = model._predictor()
     with torch.inference_mode():
         (logits,) = predictor.module(scale_to_tensor(X, predictor.x_scaler))
-    logits = logits.unflatten(0, (model.n_networks_, -1)).double().numpy()
+    return logits.unflatten(0, (model.n_networks_, -1)).double().numpy()
+
+
+@pytest.mark.parametrize("corruption", [None, "swap"])
+def test_the_temperature_minimises_the_log_loss_of_the_networks_that_held_the_rows_out(
+    data, corruption
+):
+    """The loss row by row from single networks, and the factor for the mean from all networks."""
+    X, y = (part[:40] for part in data)
+    params = {**SMALL, "calibration": "temperature", "anchor_corruption": corruption}
+    model = DeltaUQClassifier(**params).fit(X, y)
+    labels = np.searchsorted(model.classes_, y)
+    _, held_out = assign_folds(numpy_rng(model.seed_, Stream.FOLDS), 40, 5, 5, labels)
+    logits = ask_each_network(model, X)
+
+    def average(own, temperature):
+        return logsumexp(log_softmax(own / temperature, axis=2), axis=0) - np.log(len(own))
 
     def loss(temperature):
         own = np.concatenate([logits[m][:, rows] for m, rows in enumerate(held_out)], axis=1)
-        log_proba = logsumexp(log_softmax(own / temperature, axis=2), axis=0) - np.log(len(own))
+        log_proba = average(own, temperature)
         observed = log_proba[np.arange(held_out.size), labels[held_out.ravel()]]
         return -observed.mean() + 20 / held_out.size * np.log(temperature) ** 2 / 2
 
-    best = model.calibration_["temperature"]
-    assert loss(best) < min(loss(0.98 * best), loss(1.02 * best))
+    best = minimize_scalar(loss, bounds=(0.2, 5), method="bounded").x
+    rows = held_out.ravel()
+    of_networks = np.mean([entropy(average(own[:, rows], best)) for own in logits])
+    of_mean = entropy(average(np.concatenate(logits)[:, rows], best)).mean()
+    assert of_networks < 0.99 * of_mean
+    if corruption is not None:
+        best *= (of_networks / of_mean) ** (len(rows) / (len(rows) + 20))
+    assert model.calibration_["temperature"] == pytest.approx(best, rel=2e-3)
     mixing = model._calibration_.mixing
-    proba = np.exp(log_softmax(logits / best, axis=3)).mean(axis=(0, 1))
-    expected = (1 - mixing.weight) * proba + mixing.weight * mixing.frequencies
+    proba = np.exp(log_softmax(logits / model.calibration_["temperature"], axis=3))
+    expected = (1 - mixing.weight) * proba.mean(axis=(0, 1)) + mixing.weight * mixing.frequencies
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-4)
+
+
+def entropy(log_proba):
+    return -(np.exp(log_proba) * log_proba).sum(axis=1)
+
+
+def test_one_network_has_no_pooling_factor(data):
+    """The held-out rows of one network say all, and so do validation rows for all networks."""
+    X, y = data
+    rng = np.random.default_rng(0)
+    X = np.concatenate([X + rng.normal(size=X.shape) for _ in range(8)])
+    y = np.tile(y, 8)
+    params = {**SMALL, "calibration": "temperature", "anchor_corruption": "swap"}
+    model = DeltaUQClassifier(**params).fit(X, y)
+    assert model.n_networks_ == 1
+    _, [held_out] = assign_folds(
+        numpy_rng(model.seed_, Stream.FOLDS), len(X), 10, 1, np.searchsorted(model.classes_, y)
+    )
+    check_single_temperature(model, X[held_out], y[held_out])
+    model = DeltaUQClassifier(**params, n_members=3).fit(X, y, X_val=X[:99] + 1, y_val=y[:99])
+    check_single_temperature(model, X[:99] + 1, y[:99])
+
+
+def check_single_temperature(model, X, y):
+    logits = np.concatenate(ask_each_network(model, X))
+    found = find_base_temperature(make_held(logits, np.searchsorted(model.classes_, y)))
+    assert model.calibration_["temperature"] == pytest.approx(float(found.base), rel=2e-3)
 
 
 def test_the_temperature_by_distance_in_a_prediction(data):
     X, y = data
     model = DeltaUQClassifier(**SMALL).fit(X, y)
-    exponent, reach = model.calibration_["exponent"], model.calibration_["reach"]
+    base, exponent, reach = (model.calibration_[k] for k in ("temperature", "exponent", "reach"))
     far = np.concatenate([X[:5], 4 * X[:5]])
     x = scale_to_tensor(far, model.x_scaler_)
     train = scale_to_tensor(X, model.x_scaler_)
     distance = torch.cdist(x, train, compute_mode="donot_use_mm_for_euclid_dist")
     distance = distance.sort(dim=1).values[:, :5].mean(dim=1).numpy()
-    temperature = (np.maximum(distance + 0.25, reach + 0.25) / (reach + 0.25)) ** exponent
-    assert temperature.min() == 1
-    assert np.median(temperature[5:]) > 5
+    temperature = base * (np.maximum(distance + 0.25, reach + 0.25) / (reach + 0.25)) ** exponent
+    assert temperature.min() == base
+    assert np.median(temperature[5:]) > 5 * base
     (logits,) = model._predictor().module(x)
     tempered = log_softmax(logits.detach().double().numpy() / temperature[:, None], axis=2)
     np.testing.assert_allclose(
