@@ -126,6 +126,11 @@ def tabulate_natural(*names) -> str:
     return classification.write_natural(classification.read_records("natural"), names)
 
 
+def tabulate_images() -> str:
+    """One row per set of images and method."""
+    return classification.write_images(classification.read_records("images"))
+
+
 def tabulate_corruptions() -> str:
     """One row per corruption, on development splits."""
     return classification.write_corruptions(classification.read_records("shift-development"))
@@ -155,6 +160,7 @@ CLASSIFICATION = {
         )
     },
     "corruptions": tabulate_corruptions,
+    "images": tabulate_images,
     "natural calibration": partial(tabulate_natural, "ece", "nll"),
     "natural others": partial(tabulate_natural, "accuracy", "coverage"),
     "prediction sets": partial(tabulate_shifts, classification.write_prediction_sets),

@@ -49,7 +49,9 @@ class DeltaUQClassifier(NetworkClassifier):
         "spread" multiplies the logits by `1 - s`, where `s` is the mean logit std of the row,
         scaled to [0, 1) by its range on held-out rows. The paper (section 4b) takes the range of
         the test batch, so its prediction for a row depends on the other rows. "temperature" and
-        "spread" need held-out rows.
+        "spread" need held-out rows. With several networks and corruption, the temperature of
+        "distance" and "temperature" is multiplied by the mean entropy of the networks, divided by
+        the entropy of their mean, because the mean is underconfident ([4]_).
     anchor_corruption : {"swap", "noise"}, callable or None, default=None
         Corruption T of anchors in training. In one mini-batch in ten the network sees
         `[T(c), x - c]` in place of `[c, x - c]` (section 4 of [1]_, consistency training). "swap"
@@ -153,8 +155,9 @@ class DeltaUQClassifier(NetworkClassifier):
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     calibration_ : dict of str to float, or None
-        Numbers of the calibration: `exponent` and `reach`, or `temperature`, or `logit_std_range`
-        (smallest and largest mean logit std on the held-out rows). None with `calibration=None`.
+        Numbers of the calibration: `temperature` (near the training rows), `exponent` and `reach`
+        of "distance", `temperature` of "temperature", or `logit_std_range` of "spread" (smallest
+        and largest mean logit std on the held-out rows). None with `calibration=None`.
     x_scaler_ : StandardScaler
         Mean and scale of each feature. The scale of a constant feature is infinite.
     net_ : skorch.NeuralNet
@@ -188,6 +191,7 @@ class DeltaUQClassifier(NetworkClassifier):
     .. [2] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
        NeurIPS 2022.
     .. [3] Guo et al., "On Calibration of Modern Neural Networks", ICML 2017.
+    .. [4] Rahaman and Thiery, "Uncertainty Quantification and Deep Ensembles", NeurIPS 2021.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The methods of the shift study and the ablations, as `methods.toml` describes them.
+"""The methods of the studies and the ablations, as `methods.toml` describes them.
 
 Reading this module imports no estimator; the factories import them when they are called.
 """
@@ -43,7 +43,7 @@ def _read_method(name, texts, table):
 
 
 _FILE = tomllib.loads(Path(__file__).with_name("methods.toml").read_text("utf-8"))
-METHODS, ABLATIONS = (
+METHODS, ABLATIONS, IMAGE_METHODS = (
     {name: _read_method(name, _FILE["texts"], table) for name, table in _FILE[group].items()}
-    for group in ("methods", "ablations")
+    for group in ("methods", "ablations", "images")
 )

@@ -1,4 +1,4 @@
-"""The scores of both classification studies: names, titles, digits, and which value is better."""
+"""The scores of the classification studies: names, titles, digits, and which value is better."""
 
 from __future__ import annotations
 
@@ -84,6 +84,19 @@ OUTLIER_CURVES = {
     f"{kind}_{source}": Curve(f"{kind}-{source}", "", "", ())
     for kind in KINDS
     for source in SOURCES
+}
+
+# Scores of test images, and the AUROC of each kind of score for strange images
+IMAGES = {
+    metric.name: metric
+    for metric in [
+        *(
+            _make_metric(name, title, decimals, sign)
+            for name, (title, decimals, sign) in PROBABILITY.items()
+        ),
+        *(_make_metric(f"auroc_{kind}", f"AUROC, {kind}", 3, -1) for kind in KINDS),
+        *_SECONDS,
+    ]
 }
 
 # Quarters of the year, from January on. Networks are trained on the first one.

@@ -1,4 +1,4 @@
-"""The tables of both studies as Markdown, from the committed results."""
+"""The tables of the studies as Markdown, from the committed results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ import pandas as pd
 from benchmarks_uci.analysis.frame import make_frame, select_complete, summarise
 from benchmarks_uci.analysis.paired import explain, paired_table
 from benchmarks_uci.analysis.tables import escape, write_bullets, write_pipes
-from benchmarks_uci.classification import metrics, natural_study, outlier_study, shift_study
+from benchmarks_uci.classification import (
+    image_study,
+    metrics,
+    natural_study,
+    outlier_study,
+    shift_study,
+)
 from benchmarks_uci.classification.sets import SETS
 from benchmarks_uci.classification.shifts import list_shifts, read_strengths
 from benchmarks_uci.engine.records import ResultsError, read_compact
@@ -22,6 +28,7 @@ STUDIES = {
     "shift": shift_study.STUDY,
     "outliers": outlier_study.STUDY,
     "natural": natural_study.STUDY,
+    "images": image_study.STUDY,
 }
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "mean": None, "upper quartile": 0.75}
 # Columns of the tables of scores
@@ -220,6 +227,24 @@ def write_natural(records: list[dict], names: Sequence[str]) -> str:
     return f"{write_pipes(headers, rows)}\n\n{_describe(records, sets_)}"
 
 
+def write_images(records: list[dict]) -> str:
+    """One row per set and method: scores of test images, and the AUROC of each kind."""
+    study = image_study.STUDY
+    run = make_frame(records, study)
+    columns = ["accuracy", "ece", "nll", *(f"auroc_{kind}" for kind in metrics.KINDS)]
+    rows = []
+    for data in study.data:
+        of_set = run[run["data"].astype(str) == data]
+        means = of_set.pivot_table(index="method", columns="score", values="value", observed=True)
+        rows += [
+            [data, name, *(f"{means.loc[name, column]:.3f}" for column in columns)]
+            for name in study.methods
+            if name in means.index
+        ]
+    headers = ["set", "method", *(study.metrics[column].title for column in columns)]
+    return f"{write_pipes(headers, rows, n_left=2)}\n\n{_describe(records, study.data)}"
+
+
 def write_kinds(records: list[dict], method: str) -> str:
     """One row per kind of outlier score of one method: AUROC by source."""
     _, names = average_over_sets(records, outlier_study.STUDY)
@@ -235,8 +260,9 @@ def write_kinds(records: list[dict], method: str) -> str:
 
 
 def write_methods() -> str:
-    """One item per method of both studies."""
+    """One item per method of the studies."""
     methods = {**shift_study.STUDY.methods, **shift_study.STUDY.variants, **outlier_study.PEERS}
+    methods |= image_study.STUDY.methods
     return "\n".join(
         f"- `{m.name}`: {escape(f'{m.title}. {m.description} How chosen: {m.chosen}')}"
         for m in methods.values()

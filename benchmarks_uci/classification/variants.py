@@ -1,10 +1,11 @@
-"""Parts of Delta-UQ alone, the paper's tempering, and dropout before the last layer.
+"""Parts of Delta-UQ alone, the paper's tempering, and networks of the user's own.
 
-They use only public names of the package, attributes of the fitted net, and the user's own module.
+They use only public names of the package, attributes of the fitted net, and `module`.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,3 +90,35 @@ class LastLayerDropoutMLP(nn.Module):
             return self.last(self.drop(hidden))
         logits = self.last(hidden * self.masks[:, None])  # (mask, sample, output)
         return logits.log_softmax(dim=2).logsumexp(dim=0) - np.log(len(self.masks))
+
+
+@dataclass(frozen=True)
+class ConvNet:
+    """A factory of small convolutional networks for square images of one channel.
+
+    Anchors are a second channel.
+    """
+
+    widths: tuple[int, int] = (16, 32)
+
+    def __call__(self, in_features: int, out_features: int) -> nn.Module:
+        """Return a new network for rows of this width."""
+        n_channels = 1 if math.isqrt(in_features) ** 2 == in_features else 2
+        side = math.isqrt(in_features // n_channels)
+        if n_channels * side**2 != in_features:
+            raise ValueError(
+                f"A row must be a square image, or one with its anchor; it has {in_features} "
+                "values."
+            )
+        first, second = self.widths
+        return nn.Sequential(
+            nn.Unflatten(1, (n_channels, side, side)),
+            nn.Conv2d(n_channels, first, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(first, second, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(second * (side // 4) ** 2, out_features),
+        )

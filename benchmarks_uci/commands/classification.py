@@ -1,4 +1,4 @@
-"""`python -m benchmarks_uci classification`: shifts, outliers, and the tables of both studies."""
+"""`python -m benchmarks_uci classification`: shifts, outliers, and the tables of the studies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import logging
 
 import click
 
-from benchmarks_uci.classification import natural_study, outlier_study, sets, shift_study
+from benchmarks_uci.classification import (
+    image_study,
+    natural_study,
+    outlier_study,
+    sets,
+    shift_study,
+)
 from benchmarks_uci.commands.common import Names, source_options
 from benchmarks_uci.commands.report import make_report
 from benchmarks_uci.commands.run import make_run
@@ -35,6 +41,8 @@ _add_study(
 )
 
 _add_study("natural", natural_study.STUDY, "Flights: trained on one season, tested on all four.")
+
+_add_study("images", image_study.STUDY, "Convolutional networks, and images of another kind.")
 
 
 @classification.command()

@@ -100,8 +100,8 @@ def calibrate_classifier(
 ) -> ClassifierCalibration:
     """Sample the training rows, and learn from the held-out rows.
 
-    `corrupts` says whether some training rows were corrupted. `earlier` is the calibration of the fit that `partial_fit` continues. Without held-out rows its
-    numbers stay.
+    `corrupts` says whether some training rows were corrupted. `earlier` is the calibration of the
+    fit that `partial_fit` continues. Without held-out rows its numbers stay.
     """
     data, call = context.data, context.call
     keys = numpy_rng(context.seed, Stream.CALIBRATION, call).random(len(data.x))

@@ -293,8 +293,9 @@ class AnchorEnsembleClassifier(NetworkClassifier):
     frequency_weight_ : float or None
         Weight of the class frequencies in the predicted probabilities; None without hold-out.
     calibration_ : dict of str to float, or None
-        Numbers of the calibration: `exponent` and `reach`, or `temperature`, or `logit_std_range`
-        (smallest and largest mean logit std on the held-out rows).
+        Numbers of the calibration: `temperature` (near the training rows), `exponent` and `reach`
+        of "distance", `temperature` of "temperature", or `logit_std_range` of "spread" (smallest
+        and largest mean logit std on the held-out rows).
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     net_ : skorch.NeuralNet
