@@ -14,9 +14,12 @@ PRESETS = ("default", "tiny")
 REFERENCE = "deltauq"
 
 _SEARCHES = "benchmarks_uci.optimisation.searches"
-_SAME = "the settings of `sk_deltauq.optimize.surrogate`, without any choice for this method"
+_SAME = (
+    "the settings of `sk_deltauq.optimize.surrogate(calibrated=True)`, without any choice for "
+    "this method"
+)
 
-# Parameters of `surrogate()` that all networks share
+# Parameters of `surrogate(calibrated=True)` that all networks share
 _SHARED = (
     *("hidden_layer_sizes", "embedding", "batch_size", "learning_rate_init", "max_iter"),
     *("n_iter_no_change", "validation_fraction", "noise"),
@@ -24,11 +27,11 @@ _SHARED = (
 _TINY = {"hidden_layer_sizes": (8,), "max_iter": 3}
 
 
-def _network(estimator: str | None, **settings):
+def _network(estimator: str | None, *, calibrated: bool = True, **settings):
     """Return a factory of a search with a network; None for the recommended surrogate."""
 
     def make(preset, n_rows, random_state):
-        surrogate = resolve_name("sk_deltauq.optimize.surrogate")()
+        surrogate = resolve_name("sk_deltauq.optimize.surrogate")(calibrated=calibrated)
         if estimator is not None:
             shared = {name: getattr(surrogate, name) for name in _SHARED}
             surrogate = resolve_name(estimator)(**{**shared, **settings})
@@ -85,7 +88,7 @@ METHODS = {
             "one plain net",
             "one network on all points, without any uncertainty: the search goes to the largest "
             "predicted value",
-            "the settings of `surrogate()`; twice the epochs, since it holds out no points",
+            "the settings of `surrogate()`",
             _network(
                 f"{_BASELINES}.DeepEnsembleRegressor",
                 n_members=1,
@@ -122,7 +125,16 @@ METHODS = {
         Method(
             "deltauq",
             "Delta-UQ",
-            "the recommended surrogate: four networks with five anchors each",
+            "the recommended surrogate: one network with five anchors on all points",
+            "as the plain net; twice the epochs of the others, since it holds out no points",
+            _network(None, calibrated=False),
+            requires="botorch",
+        ),
+        Method(
+            "deltauq-calibrated",
+            "Delta-UQ, calibrated",
+            "four networks with five anchors each, whose standard deviation is calibrated on "
+            "held-out points",
             "on the development seeds of Branin, Ackley 4 and Hartmann 6",
             _network(None),
             requires="botorch",

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 
-from sk_deltauq._estimators.regressor import BaseRegressor
 from sk_deltauq._host import draw_seed, one_thread
-from sk_deltauq.exceptions import UncertaintyWarning
 from sk_deltauq.optimize._dependencies import require_botorch
+from sk_deltauq.optimize._fitting import Surrogates
 from sk_deltauq.optimize._space import Space
-from sk_deltauq.optimize._state import State, read_state, write_state
-from sk_deltauq.optimize._surrogate import surrogate as make_surrogate
+from sk_deltauq.optimize._state import SEARCH, SOBOL, State, read_state, write_state
 
 # The keys of `ACQUISITIONS` in `_acquisition.py`, which imports BoTorch.
 NAMES = ("log_ei", "log_nei", "ucb", "gibbon", "thompson")
-
-# The seed of each random choice ends with its purpose.
-_SOBOL, _FIT, _SEARCH = range(3)
 
 
 class Optimizer:
@@ -41,7 +34,8 @@ class Optimizer:
         Lower and upper bound of each parameter, finite.
     surrogate : regressor, default=None
         Unfitted regressor of this package. Each fit uses a copy with a random state of its own.
-        None means `surrogate()`.
+        None means `surrogate()`, and `surrogate(calibrated=True)` for a point that is asked for
+        while others are pending: its standard deviation keeps the points of a batch apart.
     acquisition : str or callable, default="auto"
         What to maximise over the bounds:
 
@@ -84,7 +78,8 @@ class Optimizer:
     y_best_ : float
         Best value so far.
     estimator_ : regressor
-        The surrogate, fitted to all values so far, in the units of `X_` and `y_`.
+        The surrogate, fitted to all values so far, in the units of `X_` and `y_`. The standard
+        deviation of the default one is too small to read: fit `surrogate(calibrated=True)`.
 
     Raises
     ------
@@ -135,8 +130,7 @@ class Optimizer:
     ):
         require_botorch("Optimizer")
         self._space = Space.make(bounds, integers)
-        surrogate = make_surrogate(noisy=noisy) if surrogate is None else surrogate
-        self._surrogate = _check_surrogate(surrogate)
+        self._surrogates = Surrogates.make(surrogate, noisy=noisy)
         self._acquisition = _check_acquisition(acquisition, noisy)
         n_parameters = self._space.n_parameters
         self._n_initial = min(max(5, 2 * n_parameters), 20) if n_initial is None else n_initial
@@ -145,7 +139,6 @@ class Optimizer:
         self._sign, self._noisy = 1.0 if maximize else -1.0, bool(noisy)
         self._path = None if path is None else Path(path)
         self._state = self._start(random_state)
-        self._fitted: tuple[State, Any] | None = None
 
     @property
     def X_(self) -> np.ndarray:
@@ -180,7 +173,7 @@ class Optimizer:
                 "The surrogate needs two different values. Ask for points and tell their values, "
                 "or tell values that you have."
             )
-        return self._fit(self._state)
+        return self._surrogates.fit(self._state, self._sign, in_batch=False)
 
     def ask(self, n: int = 1) -> np.ndarray:
         """Propose points to evaluate. They are pending until `tell` gets their values.
@@ -258,8 +251,6 @@ class Optimizer:
         acquisition: Any = self._acquisition
         if not isinstance(acquisition, str):
             acquisition = getattr(acquisition, "__name__", type(acquisition).__name__)
-        params = self._surrogate.get_params()
-        params.pop("random_state", None)
         return {
             "bounds": np.stack([self._space.lower, self._space.upper], axis=1).tolist(),
             "integers": np.flatnonzero(self._space.is_integer).tolist(),
@@ -267,10 +258,7 @@ class Optimizer:
             "noisy": self._noisy,
             "n_initial": int(self._n_initial),
             "acquisition": acquisition,
-            "surrogate": {
-                "class": type(self._surrogate).__name__,
-                **{name: _describe_value(value) for name, value in params.items()},
-            },
+            **self._surrogates.describe(),
         }
 
     def _write(self, state: State) -> None:
@@ -287,7 +275,7 @@ class Optimizer:
         """Add one proposal to the pending points of a state."""
         n_points = np.isfinite(state.y).sum() + len(state.pending)
         if n_points < self._n_initial or not _is_enough(state.y):
-            seed = state.seed, _SOBOL
+            seed = state.seed, SOBOL
             x, number = self._space.draw_free(state.taken, state.n_drawn, seed)
             return state.add_pending(x, n_drawn=number + 1)
         self._space.check_free(state.taken)
@@ -308,41 +296,19 @@ class Optimizer:
         is_valid = np.isfinite(state.y)
         centre, scale = state.y[is_valid].mean(), self._sign * state.y[is_valid].std()
         with one_thread():
-            model = BoTorchModel(self._fit(state))
+            in_batch = len(state.pending) > 0
+            model = BoTorchModel(self._surrogates.fit(state, self._sign, in_batch=in_batch))
             to_unit = self._space.to_unit
             situation = Situation(
                 model=UnitCubeModel(model, self._space, centre, scale),
                 told=torch.tensor(to_unit(state.X[is_valid])),
                 values=torch.tensor((state.y[is_valid] - centre) / scale),
                 pending=torch.tensor(to_unit(state.pending)) if len(state.pending) else None,
-                seed=_draw(state, _SEARCH, len(state.pending)),
+                seed=state.draw_seed(SEARCH, len(state.pending)),
             )
             make = self._acquisition
             make = ACQUISITIONS[make] if isinstance(make, str) else make
             return find_maximum(make, situation, self._space, state.taken)
-
-    def _fit(self, state: State) -> Any:
-        """Fit the surrogate to all values, or return the last fit if it has the same values."""
-        if self._fitted is not None and self._fitted[0].y is state.y:
-            return self._fitted[1]
-        worst = self._sign * np.nanmin(self._sign * state.y)
-        y = np.where(np.isnan(state.y), worst, state.y)
-        model: Any = clone(self._surrogate)
-        if "random_state" in model.get_params(deep=False):
-            model.set_params(random_state=_draw(state, _FIT))
-        with warnings.catch_warnings():
-            # A search starts with few rows, and tests its predictions in the next steps.
-            for category in (ConvergenceWarning, UncertaintyWarning):
-                warnings.simplefilter("ignore", category)
-            model.fit(state.X, y)
-        self._fitted = state, model
-        return model
-
-
-def _draw(state: State, *purpose: int) -> int:
-    """Return a seed that depends on the seed of the optimisation and the number of values."""
-    rng = np.random.default_rng([state.seed, len(state.y), *purpose])
-    return int(rng.integers(2**31 - 1))
 
 
 def _is_enough(y: np.ndarray) -> bool:
@@ -365,24 +331,6 @@ def _check_values(y: Any, n: int, *, one: bool) -> np.ndarray:
     return values
 
 
-def _check_surrogate(surrogate: Any) -> Any:
-    """Return an unfitted copy of a surrogate."""
-    if not isinstance(surrogate, BaseRegressor):
-        raise TypeError(
-            "surrogate must be a regressor of sk_deltauq, such as surrogate() or "
-            f"DeltaUQRegressor(), got {type(surrogate).__name__}."
-        )
-    params = surrogate.get_params(deep=False)
-    if params.get("target_transform") is not None:
-        raise ValueError(
-            "surrogate must have target_transform=None: the search needs gradients, and torch "
-            "cannot undo a transformation. Transform the values before tell instead."
-        )
-    if params.get("warm_start"):
-        raise ValueError("surrogate must have warm_start=False: each step fits a new network.")
-    return clone(surrogate)
-
-
 def _check_acquisition(acquisition: Any, noisy: bool) -> str | Callable:
     if acquisition == "auto":
         return "log_nei" if noisy else "log_ei"
@@ -392,12 +340,3 @@ def _check_acquisition(acquisition: Any, noisy: bool) -> str | Callable:
             f"acquisition must be one of {listed}, or a callable, got {acquisition!r}."
         )
     return acquisition
-
-
-def _describe_value(value: Any) -> Any:
-    """Return a parameter as JSON has it; an object by its type, because its text may change."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_describe_value(item) for item in value]
-    return type(value).__name__

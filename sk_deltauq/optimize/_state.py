@@ -12,6 +12,9 @@ import numpy as np
 from sk_deltauq._storage.files import replace_file
 from sk_deltauq.optimize._space import Space
 
+# The seed of each random choice ends with its purpose.
+SOBOL, FIT, SEARCH = range(3)
+
 _FORMAT, _VERSION = "sk_deltauq.optimize", 1
 
 
@@ -29,6 +32,11 @@ class State:
     def taken(self) -> np.ndarray:
         """All points that must not be proposed again."""
         return np.concatenate([self.X, self.pending])
+
+    def draw_seed(self, *purpose: int) -> int:
+        """Return a seed that depends on the seed of the optimisation and the number of values."""
+        rng = np.random.default_rng([self.seed, len(self.y), *purpose])
+        return int(rng.integers(2**31 - 1))
 
     def add_pending(self, x: np.ndarray, n_drawn: int | None = None) -> State:
         """Add a point that is asked for."""

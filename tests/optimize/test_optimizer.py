@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
-from sk_deltauq.optimize import Optimizer
+from sk_deltauq.optimize import Optimizer, surrogate
 from sk_deltauq.optimize._acquisition import ACQUISITIONS
 from sk_deltauq.optimize._optimizer import NAMES
 from tests.optimize._helpers import BOUNDS, bowl, quick
@@ -180,7 +180,25 @@ def test_noisy_functions_may_have_several_values():
     optimizer.tell([[0.5, 5], [0.5, 5]], [1.0, 2.0])
     assert optimizer.y_.tolist() == [1.0, 2.0]
     assert optimizer._acquisition == "log_nei"
-    assert optimizer._surrogate.noise == "homoscedastic"
+    assert optimizer._surrogates.alone.noise == "homoscedastic"
+
+
+def test_the_points_of_a_batch_keep_apart():
+    """The default surrogate for a single point is so sure that it would propose it again."""
+    rng = np.random.default_rng(0)
+    X = np.array(BOUNDS)[:, 0] + np.ptp(BOUNDS, axis=1) * rng.uniform(size=(12, 2))
+    batches = {}
+    for name, chosen in (("default", None), ("sure", surrogate())):
+        optimizer = Optimizer(BOUNDS, surrogate=chosen, random_state=0)
+        optimizer.tell(X, bowl(X))
+        batches[name] = optimizer.ask(3)
+    np.testing.assert_array_equal(batches["default"][0], batches["sure"][0])
+    assert distances(batches["default"], BOUNDS).min() > 0.02
+    assert distances(batches["sure"], BOUNDS).min() < 0.02
+    again = Optimizer(BOUNDS, random_state=0)
+    again.tell(X, bowl(X))
+    np.testing.assert_array_equal(again.ask(), batches["default"][:1])
+    np.testing.assert_array_equal(again.ask(2), batches["default"][1:])
 
 
 # Integers

@@ -1,0 +1,91 @@
+"""The surrogates of an optimiser: which one is used when, and its fits."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from sk_deltauq._estimators.regressor import BaseRegressor
+from sk_deltauq.exceptions import UncertaintyWarning
+from sk_deltauq.optimize._state import FIT, State
+from sk_deltauq.optimize._surrogate import surrogate
+
+
+@dataclass
+class Surrogates:
+    """Unfitted surrogates, and the last fits."""
+
+    alone: Any  # proposes a point while none is pending
+    in_batch: Any  # proposes further points
+    # The values of the last fits, and the models by `in_batch`
+    _values: np.ndarray | None = None
+    _models: dict[bool, Any] = field(default_factory=dict)
+
+    @classmethod
+    def make(cls, chosen: Any, *, noisy: bool) -> Surrogates:
+        """Check the surrogate of the user, or take the recommended ones for None."""
+        if chosen is not None:
+            return cls(_check_surrogate(chosen), _check_surrogate(chosen))
+        return cls(surrogate(noisy=noisy), surrogate(noisy=noisy, calibrated=True))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters of both as JSON has them."""
+        described = {}
+        for name, model in (("surrogate", self.alone), ("surrogate_in_batch", self.in_batch)):
+            params = model.get_params()
+            params.pop("random_state", None)
+            values = {key: _describe_value(value) for key, value in params.items()}
+            described[name] = {"class": type(model).__name__, **values}
+        return described
+
+    def fit(self, state: State, sign: float, *, in_batch: bool) -> Any:
+        """Fit to all values, or return the last fit if it has the same values.
+
+        `sign` is 1 if larger values are better, else -1. Failed evaluations get the worst value.
+        """
+        if self._values is not state.y:
+            self._values, self._models = state.y, {}
+        if in_batch not in self._models:
+            model: Any = clone(self.in_batch if in_batch else self.alone)
+            if "random_state" in model.get_params(deep=False):
+                model.set_params(random_state=state.draw_seed(FIT))
+            worst = sign * np.nanmin(sign * state.y)
+            with warnings.catch_warnings():
+                # A search starts with few rows, and tests its predictions in the next steps.
+                for category in (ConvergenceWarning, UncertaintyWarning):
+                    warnings.simplefilter("ignore", category)
+                model.fit(state.X, np.where(np.isnan(state.y), worst, state.y))
+            self._models[in_batch] = model
+        return self._models[in_batch]
+
+
+def _check_surrogate(chosen: Any) -> Any:
+    """Return an unfitted copy of a surrogate."""
+    if not isinstance(chosen, BaseRegressor):
+        raise TypeError(
+            "surrogate must be a regressor of sk_deltauq, such as surrogate() or "
+            f"DeltaUQRegressor(), got {type(chosen).__name__}."
+        )
+    params = chosen.get_params(deep=False)
+    if params.get("target_transform") is not None:
+        raise ValueError(
+            "surrogate must have target_transform=None: the search needs gradients, and torch "
+            "cannot undo a transformation. Transform the values before tell instead."
+        )
+    if params.get("warm_start"):
+        raise ValueError("surrogate must have warm_start=False: each step fits a new network.")
+    return clone(chosen)
+
+
+def _describe_value(value: Any) -> Any:
+    """Return a parameter as JSON has it; an object by its type, because its text may change."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_describe_value(item) for item in value]
+    return type(value).__name__
