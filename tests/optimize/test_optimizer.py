@@ -413,10 +413,10 @@ def test_botorch_is_missing():
 
 def test_other_methods_as_surrogates():
     small = {"hidden_layer_sizes": (16,), "max_iter": 5, "noise": None}
-    for surrogate in (
+    for model in (
         baselines.DeepEnsembleRegressor(**small, n_members=1, early_stopping=False),
         baselines.MCDropoutRegressor(**small, n_masks=5, dropout=0.1),
         baselines.PBPRegressor(hidden_layer_sizes=(8,), max_iter=2),
     ):
-        optimizer = run(make(surrogate=surrogate, n_initial=5), 7)
+        optimizer = run(make(surrogate=model, n_initial=5), 7)
         assert distances(optimizer.X_).min() > 1e-6
