@@ -32,17 +32,21 @@ def test_packed_files_are_read(folder, arrays):
         np.testing.assert_array_equal(fashion.read_idx(folder / name), array)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"no archive", "is damaged"),
-        (pack(np.arange(3))[:-9], "is damaged"),
-        (gzip.compress(b"\x00\x00"), "is no IDX file"),
-        (pack(np.arange(3), kind=13), "is no IDX file"),
-        (gzip.compress(gzip.decompress(pack(np.arange(3)))[:-1]), r"2 values, expected \[3\]"),
-    ],
-)
-def test_a_wrong_file_is_an_error(tmp_path, content, message):
+WRONG = {
+    "no archive": (b"no archive", "is damaged"),
+    "cut off": (pack(np.arange(3))[:-9], "is damaged"),
+    "short": (gzip.compress(b"\x00\x00"), "is no IDX file"),
+    "floats": (pack(np.arange(3), kind=13), "is no IDX file"),
+    "missing value": (
+        gzip.compress(gzip.decompress(pack(np.arange(3)))[:-1]),
+        r"2 values, expected \[3\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_file_is_an_error(tmp_path, case):
+    content, message = WRONG[case]
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(DataCorrupt, match=message):
         fashion.read_idx(tmp_path / "file")
