@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks_uci.classification import fashion, metrics, sets
 from benchmarks_uci.classification.methods import IMAGE_METHODS, METHODS, PRESETS
-from benchmarks_uci.classification.protocols import DEVELOPMENT, SEEDS, split_rows
+from benchmarks_uci.classification.protocols import DEVELOPMENT, SEEDS, make_protocol, split_rows
 from benchmarks_uci.datasets import Sources
-from benchmarks_uci.engine.study import Protocol, Split, Study
+from benchmarks_uci.engine.study import Split, Study
 
 N_PHOTOS = 2000
 
@@ -76,24 +76,14 @@ def _score_task(task, model, split, dataset):
     return fit_and_score(model, split, dataset, dataset.strange[drawn])
 
 
-def _protocol(name, seeds):
-    return Protocol(
-        name,
-        f"random 75/25 splits, at most 1,500 training and 600 test images, seeds {seeds[0]} to "
-        f"{seeds[-1]}",
-        lambda dataset: [split_rows(dataset, seed) for seed in seeds],
-        count=lambda data: len(seeds),
-        overlapping=True,
-    )
-
-
+_IMAGES = "random 75/25 splits, at most 1,500 training and 600 test images"
 STUDY = Study(
     module=__name__,
     data=("digits", fashion.NAME),
     load=_load,
     methods={name: METHODS[name] for name in ("deepensemble", "deltauq-5")} | IMAGE_METHODS,
     protocols={
-        name: _protocol(name, seeds)
+        name: make_protocol(name, _IMAGES, split_rows, seeds)
         for name, seeds in (("images", SEEDS), ("images-development", DEVELOPMENT))
     },
     presets=PRESETS,

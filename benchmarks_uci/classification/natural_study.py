@@ -14,8 +14,9 @@ from benchmarks_uci.classification.protocols import (
     MAX_TEST,
     MAX_TRAIN,
     SEEDS,
+    make_protocol,
 )
-from benchmarks_uci.engine.study import Protocol, Split, Study
+from benchmarks_uci.engine.study import Split, Study
 
 
 def find_season(month: np.ndarray) -> np.ndarray:
@@ -55,18 +56,10 @@ def fit_and_score(model: Any, split: Split, dataset: flights.DatedSet) -> dict:
     return {**found, "predict_seconds": time.process_time() - fitted}
 
 
-def _protocol(name, seeds):
-    description = (
-        f"{MAX_TRAIN:,} random flights of January to March for training, {MAX_TEST} others of "
-        f"each season for the test, seeds {seeds[0]} to {seeds[-1]}"
-    )
-    return Protocol(
-        name,
-        description,
-        lambda dataset: [split_seasons(dataset, seed) for seed in seeds],
-        count=lambda data: len(seeds),
-        overlapping=True,
-    )
+_FLIGHTS = (
+    f"{MAX_TRAIN:,} random flights of January to March for training, {MAX_TEST} others of each "
+    "season for the test"
+)
 
 
 def _load(name, sources):
@@ -83,7 +76,7 @@ STUDY = Study(
     load=_load,
     methods=METHODS,
     protocols={
-        name: _protocol(name, seeds)
+        name: make_protocol(name, _FLIGHTS, split_seasons, seeds)
         for name, seeds in (("natural", SEEDS), ("natural-development", DEVELOPMENT))
     },
     presets=PRESETS,

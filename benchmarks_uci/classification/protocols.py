@@ -45,7 +45,8 @@ def leave_out_class(dataset: LabelledSet, seed: int) -> Split:
     return Split(f"{split.name}, without class {left_out}", train=train, test=split.test)
 
 
-def _random(name, description, split, seeds):
+def make_protocol(name: str, description: str, split, seeds: range) -> Protocol:
+    """Return the protocol of `split(dataset, seed)` for each seed."""
     return Protocol(
         name,
         f"{description}, seeds {seeds[0]} to {seeds[-1]}",
@@ -60,14 +61,14 @@ _WITHOUT = f"{_WHOLE}, one class left out of the training rows"
 SHIFT = {
     p.name: p
     for p in [
-        _random("shift", _WHOLE, split_rows, SEEDS),
-        _random("shift-development", _WHOLE, split_rows, DEVELOPMENT),
+        make_protocol("shift", _WHOLE, split_rows, SEEDS),
+        make_protocol("shift-development", _WHOLE, split_rows, DEVELOPMENT),
     ]
 }
 OUTLIERS = {
     p.name: p
     for p in [
-        _random("outliers", _WITHOUT, leave_out_class, SEEDS),
-        _random("outliers-development", _WITHOUT, leave_out_class, DEVELOPMENT),
+        make_protocol("outliers", _WITHOUT, leave_out_class, SEEDS),
+        make_protocol("outliers-development", _WITHOUT, leave_out_class, DEVELOPMENT),
     ]
 }

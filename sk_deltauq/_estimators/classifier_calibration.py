@@ -122,9 +122,10 @@ def calibrate_classifier(
         temperature = find_base_temperature(held)
     elif kind == "spread":
         spread_range = find_spread_range(net, hold_out)
-    # Until here all numbers are for the networks that held a row out, not for the mean over all.
+    # The temperature is still the one of the networks that held a row out, as the logits are.
     mixing = FrequencyMixing.estimate(held, temperature, data, n_classes)
-    # Without corruption, the networks are overconfident, and their mean is about right.
+    # Now it becomes the one of the mean over all networks. Without corruption, the networks are
+    # overconfident, and their mean is about right.
     if temperature is not None and corrupts:
         temperature = temperature.scale(find_pooling_factor(net, held, temperature))
     held_scores = score_held_out(held)

@@ -29,9 +29,10 @@ class Surrogates:
     @classmethod
     def make(cls, chosen: Any, *, noisy: bool) -> Surrogates:
         """Check the surrogate of the user, or take the recommended ones for None."""
-        if chosen is not None:
-            return cls(_check_surrogate(chosen), _check_surrogate(chosen))
-        return cls(surrogate(noisy=noisy), surrogate(noisy=noisy, calibrated=True))
+        alone = surrogate(noisy=noisy) if chosen is None else _check_surrogate(chosen)
+        if chosen is not None or noisy:
+            return cls(alone, alone)
+        return cls(alone, surrogate(calibrated=True))
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters of both as JSON has them."""
@@ -48,6 +49,7 @@ class Surrogates:
 
         `sign` is 1 if larger values are better, else -1. Failed evaluations get the worst value.
         """
+        in_batch = in_batch and self.in_batch is not self.alone  # one fit if both are the same
         if self._values is not state.y:
             self._values, self._models = state.y, {}
         if in_batch not in self._models:
