@@ -6,7 +6,6 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.utils import estimator_checks
-from sklearn.utils._testing import assert_allclose_dense_sparse
 from sklearn.utils.validation import has_fit_parameter
 
 import sk_deltauq
@@ -113,9 +112,12 @@ def mark_checks():
         yield pytest.param(*values, marks=marks)
 
 
+compare = estimator_checks.assert_allclose_dense_sparse
+
+
 def compare_as_float32(x, y, rtol=None, atol=None, err_msg=""):
     """Compare with a tolerance of float32: some processors round the last rows otherwise."""
-    assert_allclose_dense_sparse(x, y, rtol=1e-5, atol=1e-6, err_msg=err_msg)
+    compare(x, y, rtol=1e-5, atol=1e-6, err_msg=err_msg)
 
 
 @pytest.mark.parametrize(CHECKS.args[0], list(mark_checks()), **CHECKS.kwargs)

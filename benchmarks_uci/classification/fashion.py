@@ -7,6 +7,7 @@ big-endian numbers, then one byte per pixel.
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ SPEC = Spec(
 
 
 def load(sources: Sources | None = None) -> LabelledSet:
-    """Load the images from `sources.data_dir` if it has them, else from the Debian package.
+    """Load the images from `sources.data_dir` if it is given, else from the Debian package.
 
     Raises
     ------
@@ -43,25 +44,23 @@ def load(sources: Sources | None = None) -> LabelledSet:
     DataCorrupt
         The source has other images than expected.
     """
-    # The folder may have other sets only, because the package is the usual source.
     given = None if sources is None else sources.data_dir
-    folders = [FOLDER] if given is None else [Path(given), FOLDER]
-    found = [f for f in folders if all((f / name).is_file() for name in FILES)]
-    if not found:
+    folder = FOLDER if given is None else Path(given)
+    if not all((folder / name).is_file() for name in FILES):
         raise DataUnavailable(
-            f"{NAME}: {' and '.join(map(str, folders))} must hold {' and '.join(FILES)}. Put the "
-            f"files of https://github.com/zalandoresearch/fashion-mnist there, or install the "
-            f"Debian package {PACKAGE}."
+            f"{NAME}: {folder} must hold {' and '.join(FILES)}. Put the files of "
+            "https://github.com/zalandoresearch/fashion-mnist into a folder and pass --data-dir "
+            f"FOLDER, or install the Debian package {PACKAGE} and leave --data-dir out."
         )
-    images, labels = (read_idx(found[0] / name) for name in FILES)
-    return build(SPEC, images.reshape(len(images), -1), labels, f"folder {found[0]}")
+    images, labels = (read_idx(folder / name) for name in FILES)
+    return build(SPEC, images.reshape(len(images), -1), labels, f"folder {folder}")
 
 
 def read_idx(path: Path) -> np.ndarray:
     """Read a packed IDX file of bytes."""
     try:
         content = gzip.decompress(path.read_bytes())
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataCorrupt(f"{NAME}: {path} is damaged: {error}.") from error
     # Two zeros, the type (8: bytes), and the number of axes
     if len(content) < 4 or content[:3] != b"\x00\x00\x08":

@@ -10,7 +10,14 @@ import numpy as np
 
 from benchmarks_uci.classification import fashion, metrics, sets
 from benchmarks_uci.classification.methods import IMAGE_METHODS, METHODS, PRESETS
-from benchmarks_uci.classification.protocols import DEVELOPMENT, SEEDS, make_protocol, split_rows
+from benchmarks_uci.classification.protocols import (
+    DEVELOPMENT,
+    MAX_TEST,
+    MAX_TRAIN,
+    SEEDS,
+    make_protocol,
+    split_rows,
+)
 from benchmarks_uci.datasets import Sources
 from benchmarks_uci.engine.study import Split, Study
 
@@ -76,7 +83,7 @@ def _score_task(task, model, split, dataset):
     return fit_and_score(model, split, dataset, dataset.strange[drawn])
 
 
-_IMAGES = "random 75/25 splits, at most 1,500 training and 600 test images"
+_IMAGES = f"random 75/25 splits, at most {MAX_TRAIN:,} training and {MAX_TEST} test images"
 STUDY = Study(
     module=__name__,
     data=("digits", fashion.NAME),

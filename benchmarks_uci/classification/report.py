@@ -242,7 +242,8 @@ def write_images(records: list[dict]) -> str:
             if name in means.index
         ]
     headers = ["set", "method", *(study.metrics[column].title for column in columns)]
-    return f"{write_pipes(headers, rows, n_left=2)}\n\n{_describe(records, study.data)}"
+    shown = list(dict.fromkeys(row[0] for row in rows))
+    return f"{write_pipes(headers, rows, n_left=2)}\n\n{_describe(records, shown)}"
 
 
 def write_kinds(records: list[dict], method: str) -> str:

@@ -80,7 +80,7 @@ def check_calibration(
     are no held-out rows.
     """
     needed = _NEED_HELD_OUT_ROWS.get(str(kind))
-    if needed is None or holds_out or (earlier is not None and needed in earlier.numbers):
+    if needed is None or holds_out or needed in _read_numbers(earlier, kind):
         return
     raise ValueError(
         f"calibration={kind!r} takes its numbers from held-out rows, and there are none {reason}. "
@@ -162,7 +162,7 @@ def _calibrate_without_held_out_rows(
     nearest: NearestRows, kind: str | None, reach: float, earlier: ClassifierCalibration | None
 ) -> ClassifierCalibration:
     """Take the numbers of the earlier fit, or the prior."""
-    known = {} if earlier is None else earlier.numbers
+    known = _read_numbers(earlier, kind)
     temperature, spread_range = None, None
     if kind == "distance":
         exponent = known.get("exponent", DEFAULT_EXPONENT)
@@ -177,6 +177,11 @@ def _calibrate_without_held_out_rows(
         return found
     # No labels for prediction sets: the networks may now have trained on the held-out rows.
     return replace(found, mixing=earlier.mixing, held_scores=earlier.held_scores)
+
+
+def _read_numbers(earlier: ClassifierCalibration | None, kind: str | None) -> dict[str, Any]:
+    """Return the numbers of an earlier calibration; none if it was of another kind."""
+    return earlier.numbers if earlier is not None and earlier.kind == kind else {}
 
 
 def _list_numbers(

@@ -124,11 +124,6 @@ class HeldOutLogits:
             self.n_effective,
         )
 
-    def ask_all_members(self, net: StackedNet, fold: FoldLogits, n_rows: int) -> torch.Tensor:
-        """Ask all members about the first rows of a fold: `(member, component, row, class)`."""
-        x = fold.x[:n_rows].T
-        return _ask(net, x.expand(net.module_.core.n_members, -1, -1))
-
     def average(self, function: Callable[[FoldLogits], torch.Tensor]) -> float:
         """Return the weighted mean over all rows of a function of a fold, `(row,)`."""
         total = sum(float((function(fold) * fold.weights).sum()) for fold in self.folds)
@@ -176,6 +171,11 @@ def _ask(net: StackedNet, x: torch.Tensor) -> torch.Tensor:
     step = max(1, _CHUNK_ELEMENTS // (len(x) * n_components * network.core.width))
     found = [net.criterion_.components(network.components(part))[0] for part in x.split(step, -1)]
     return torch.cat(found, dim=1).double().unflatten(0, (len(x), -1))
+
+
+def ask_all_members(net: StackedNet, x: torch.Tensor) -> torch.Tensor:
+    """Ask all members about rows `(row, feature)`: `(member, component, row, class)`."""
+    return _ask(net, x.T.expand(net.module_.core.n_members, -1, -1))
 
 
 def choose_rows(rng: np.random.Generator, n_rows: int, most: int) -> np.ndarray:

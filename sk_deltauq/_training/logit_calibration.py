@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from sk_deltauq._outlier_scores import mean_log_proba, measure_entropy
 from sk_deltauq._temperature import Temperature
-from sk_deltauq._training.held_out_logits import HeldOutLogits
+from sk_deltauq._training.held_out_logits import HeldOutLogits, ask_all_members
 from sk_deltauq._training.net import StackedNet
 
 # The exponent without held-out rows, and the weight of this prior in rows.
@@ -99,7 +99,7 @@ def find_pooling_factor(net: StackedNet, held: HeldOutLogits, temperature: Tempe
         return 1.0  # all networks hold out the same rows
     of_networks, of_mean = 0.0, 0.0
     for fold in held.folds:
-        logits = held.ask_all_members(net, fold, -(-_N_POOLED // len(held.folds)))
+        logits = ask_all_members(net, fold.x[: -(-_N_POOLED // len(held.folds))])
         logits, weights = logits / temperature.base, fold.weights[: logits.shape[2]]
         entropies = [
             _measure_mean_entropy(logits[other.members].flatten(0, 1)) for other in held.folds

@@ -23,8 +23,8 @@ class Surrogates:
     alone: Any  # proposes a point while none is pending
     in_batch: Any  # proposes further points
     # The values of the last fits, and the models by `in_batch`
-    _values: np.ndarray | None = None
-    _models: dict[bool, Any] = field(default_factory=dict)
+    _values: np.ndarray | None = field(default=None, init=False)
+    _models: dict[bool, Any] = field(default_factory=dict, init=False)
 
     @classmethod
     def make(cls, chosen: Any, *, noisy: bool) -> Surrogates:

@@ -125,9 +125,10 @@ def check_single_temperature(model, X, y):
     assert model.calibration_["temperature"] == pytest.approx(float(found.base), rel=2e-3)
 
 
-def test_the_temperature_by_distance_in_a_prediction(data):
+@pytest.mark.parametrize("corruption", [None, "swap"])
+def test_the_temperature_by_distance_in_a_prediction(data, corruption):
     X, y = data
-    model = DeltaUQClassifier(**SMALL).fit(X, y)
+    model = DeltaUQClassifier(**SMALL, anchor_corruption=corruption).fit(X, y)
     base, exponent, reach = (model.calibration_[k] for k in ("temperature", "exponent", "reach"))
     far = np.concatenate([X[:5], 4 * X[:5]])
     x = scale_to_tensor(far, model.x_scaler_)
@@ -136,6 +137,7 @@ def test_the_temperature_by_distance_in_a_prediction(data):
     distance = distance.sort(dim=1).values[:, :5].mean(dim=1).numpy()
     temperature = base * (np.maximum(distance + 0.25, reach + 0.25) / (reach + 0.25)) ** exponent
     assert temperature.min() == base
+    assert (base < 1) == (corruption is not None)
     assert np.median(temperature[5:]) > 5 * base
     (logits,) = model._predictor().module(x)
     tempered = log_softmax(logits.detach().double().numpy() / temperature[:, None], axis=2)
@@ -175,6 +177,19 @@ def test_without_held_out_rows_the_exponent_is_two_and_partial_fit_keeps_it(data
     tempered = DeltaUQClassifier(**SMALL, calibration="temperature").fit(X, y)
     before = dict(tempered.calibration_)
     assert tempered.partial_fit(X, y).calibration_ == before
+
+
+def test_partial_fit_takes_no_numbers_of_another_calibration(data):
+    """The temperature near the training rows is none for all rows."""
+    X, y = data
+    model = DeltaUQClassifier(**SMALL, anchor_corruption="swap").fit(X, y)
+    assert model.calibration_["temperature"] != 1
+    with pytest.raises(ValueError, match="calibration='temperature' takes its numbers"):
+        model.set_params(calibration="temperature").partial_fit(X, y)
+    tempered = DeltaUQClassifier(**SMALL, calibration="temperature").fit(X, y)
+    found = tempered.set_params(calibration="distance").partial_fit(X, y).calibration_
+    assert found["temperature"] == 1
+    assert found["exponent"] == 2
 
 
 def test_one_class_has_a_temperature_too(data):

@@ -34,6 +34,7 @@ def test_packed_files_are_read(folder, arrays):
 
 WRONG = {
     "no archive": (b"no archive", "is damaged"),
+    "changed": (pack(np.arange(99))[:20] + b"\xff" * 20, "is damaged"),
     "cut off": (pack(np.arange(3))[:-9], "is damaged"),
     "short": (gzip.compress(b"\x00\x00"), "is no IDX file"),
     "floats": (pack(np.arange(3), kind=13), "is no IDX file"),
@@ -59,8 +60,15 @@ def test_other_images_are_an_error(folder):
 
 def test_missing_files_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(fashion, "FOLDER", tmp_path / "package")
-    with pytest.raises(DataUnavailable, match="Debian package dataset-fashion-mnist"):
-        fashion.load(Sources(data_dir=tmp_path))
+    for sources in (None, Sources(data_dir=tmp_path)):
+        with pytest.raises(DataUnavailable, match="Debian package dataset-fashion-mnist"):
+            fashion.load(sources)
+
+
+def test_a_folder_is_the_only_source(monkeypatch, folder, tmp_path_factory):
+    monkeypatch.setattr(fashion, "FOLDER", folder)
+    with pytest.raises(DataUnavailable):
+        fashion.load(Sources(data_dir=tmp_path_factory.mktemp("empty")))
 
 
 @pytest.mark.skipif(not fashion.FOLDER.is_dir(), reason="the Debian package is not installed")

@@ -1,6 +1,5 @@
 """The whole study with two functions, one seed, and tiny networks."""
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -42,8 +41,9 @@ def test_methods_share_starting_points_and_differ_in_proposals(results):
     searches = [STUDY.methods[name].make("tiny", 0, 0) for name in ("sobol", "gp", "deltauq")]
     values = [search.search(problem, start)[0].tolist() for search in searches]
     assert all(found[: len(start)] == values[0][: len(start)] for found in values)
-    proposed = np.concatenate([found[len(start) :] for found in values])
-    assert len(np.unique(proposed)) == len(proposed) == 6
+    proposed = {tuple(found[len(start) :]) for found in values}
+    assert len(proposed) == len(searches)
+    assert {len(found) for found in proposed} == {2}
 
 
 def test_it_resumes(results):
@@ -74,3 +74,13 @@ def test_networks_share_embedding_width_and_noise(name):
     surrogate, reference = search.surrogate, METHODS["deltauq"].make("default", 5, 0).surrogate
     for parameter in ("hidden_layer_sizes", "embedding", "noise", "batch_size"):
         assert getattr(surrogate, parameter) == getattr(reference, parameter)
+
+
+def test_the_plain_network_trains_as_the_recommended_surrogate():
+    plain, anchored = (
+        STUDY.methods[name].make("default", 0, 0).surrogate.get_params()
+        for name in ("plain", "deltauq")
+    )
+    names = {"hidden_layer_sizes", "embedding", "batch_size", "learning_rate_init", "noise"}
+    names |= {"early_stopping", "max_iter", "n_iter_no_change", "n_members"}
+    assert {name: plain[name] for name in names} == {name: anchored[name] for name in names}
