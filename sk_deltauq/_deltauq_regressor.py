@@ -35,12 +35,11 @@ class DeltaUQRegressor(NetworkRegressor):
         Activation function of the hidden layers.
     anchors : {"random", "neighbours"}, default="random"
         What an anchor is. "random" is a random training row without its target, the method of
-        [1]_. "neighbours" is a random half of the `n_neighbors` nearest training rows in
-        standardised features. They are blended with weights that fall with a distance that each
-        network learns, and the network predicts the difference from their mean target. Rows equal
-        to `x` never count, and in training no rows of the same group (`groups`) and no held-out
-        rows. It is more accurate where near rows have similar targets, and training takes about
-        twice as long.
+        [1]_. "neighbours" is a random half of the `n_neighbors` nearest training rows, in a metric
+        that is learnt first [4]_. They are blended with weights that fall with the distance, and
+        the network predicts the difference from their mean target. Rows equal to `x` never count,
+        and in training no rows of the same group (`groups`) and no held-out rows. It is more
+        accurate where near rows have similar targets.
     n_anchors : int, default=20
         Number of anchors in prediction. With `anchors="random"`, all rows if there are fewer.
     n_neighbors : int, default=16
@@ -49,8 +48,8 @@ class DeltaUQRegressor(NetworkRegressor):
     anchor_pool : int or None, default=100_000
         Largest number of training rows to keep as possible neighbours, a random sample of all rows
         (in proportion to the weights); None keeps all. Each kept row takes about
-        `24 * n_features + 32` bytes, and prediction searches among them. For
-        `anchors="neighbours"`.
+        `28 * n_features + 50` bytes (twice with `refine_mean`), and prediction searches among
+        them. For `anchors="neighbours"`.
     n_members : int, default=1
         Minimum number of networks, trained as one stacked module (see `n_networks_`). They hold
         out the folds in turn (cross-fitting). Predictions average over all pairs of network and
@@ -223,11 +222,14 @@ class DeltaUQRegressor(NetworkRegressor):
     The first layer computes `W x + V c`. This equals the paper's layer, with weights `[V + W, W]`
     on `[c, x - c]`, and has the same initial distribution. It trains better and predicts faster.
 
-    With `anchors="neighbours"`, the first layer sees the row and, for each of two learnt metrics,
-    the difference between the row and the weighted mean neighbour, the mean and the spread of the
-    targets, and the mean distance. A kernel regression (Nadaraya and Watson) has the same weights.
-    A k-d tree finds the neighbours, or a comparison with all rows if there are more than 20
-    features. The fitted model contains its training rows and targets, also in a file.
+    With `anchors="neighbours"`, each member learns two metrics before the networks train: a scale
+    for each feature, and a linear map (with more than 32 features, a second set of scales). Both
+    minimise the squared error of a kernel regression [4]_. The first layer sees the row and, for
+    each metric, the difference between the row and the weighted mean neighbour, the mean and the
+    spread of the targets, and the mean distance. A k-d tree finds the neighbours in the mean of
+    all metrics, or a comparison with all rows if there are more than 20 features. Training keeps
+    up to 64 MB for each network. The fitted model contains its training rows and targets, also in
+    a file.
 
     `warm_start` keeps the weights and draws the anchors from the new training rows; `partial_fit`
     adds new rows to the possible neighbours. The prediction for a row does not depend on the other
@@ -241,6 +243,7 @@ class DeltaUQRegressor(NetworkRegressor):
        Probabilistic Neural Networks", ICLR 2022.
     .. [3] Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
        NeurIPS 2022.
+    .. [4] Weinberger and Tesauro, "Metric Learning for Kernel Regression", AISTATS 2007.
 
     Examples
     --------

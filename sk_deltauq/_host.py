@@ -43,6 +43,7 @@ class Stream(IntEnum):
     MASKS = 5
     DRAWS = 6
     CALIBRATION = 7
+    METRIC = 8
 
 
 def draw_seed(random_state) -> int:

@@ -235,8 +235,7 @@ def assert_stacked_is_alone(
             held_out_weights=of_all.held_out_weights[members],
             generators=[of_all.generators[member] for member in members],
         )
-        n_train, n_held_out = rows.train.shape[1], rows.held_out.shape[1]
-        context = DrawContext(data, 7, 0, settings, n_train, n_held_out, None, None)
+        context = DrawContext(data, rows, 7, 0, settings, None, None)
         method.draw(network, context)
         if set_members is not None:
             set_members(network, members)

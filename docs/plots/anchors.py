@@ -25,9 +25,11 @@ def fit():
 
 def find_neighbours(model, X):
     """Return the training rows nearest to `ROW`, `(neighbour, feature)`, nearest first."""
-    scaled, row = (model.x_scaler_.transform(rows) for rows in (X, ROW))
-    order = np.argsort(np.linalg.norm(scaled - row, axis=1))
-    return X[order[: model.n_neighbors]]
+    scaled, row = (torch.tensor(model.x_scaler_.transform(rows)).float() for rows in (X, ROW))
+    pool = model.net_.module_.pool
+    near, _ = pool.find(row, by_tree=True)
+    distances = torch.cdist(pool.x[near[0, 0]], scaled)
+    return X[distances.argmin(dim=1)]
 
 
 def plot():

@@ -102,7 +102,7 @@ class Dropout(Method):
         """Draw the masks to predict with; they stay the same whenever training continues."""
         assert isinstance(network, DropoutMLP)
         n_rates, settings = len(self.rates), context.settings
-        if n_rates > 1 and not context.n_held_out:
+        if n_rates > 1 and not context.rows.held_out.numel():
             raise ValueError(
                 "dropout='auto' needs held-out rows to choose the rate by, and there are none "
                 f"with early_stopping={settings.early_stopping!r} and "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -44,10 +43,7 @@ class PoolRows:
         rows, inverse = np.unique(keys.cpu().numpy(), axis=0, return_inverse=True)
         x = torch.from_numpy(rows[:, : self.x.shape[1]]).to(self.x)
         groups = None if self.groups is None else torch.from_numpy(rows[:, -1]).to(self.x)
-        ties = np.random.default_rng(0).random((len(x), 1)) * _TIE_BREAK
-        # In float32, rounding would decide between near ties.
-        points = torch.cat([x.double(), torch.from_numpy(ties).to(x.device)], dim=1)
-        return DistinctRows(x, groups, torch.from_numpy(inverse.ravel()).to(x.device), points)
+        return DistinctRows(x, groups, torch.from_numpy(inverse.ravel()).to(x.device))
 
     def shares_memory(self, other: PoolRows) -> bool:
         """Tell whether the tensors are the tensors of other rows."""
@@ -87,7 +83,29 @@ class DistinctRows:
     x: torch.Tensor  # (distinct row, feature), scaled
     groups: torch.Tensor | None  # (distinct row,)
     inverse: torch.Tensor  # (row,), the distinct row of each row
-    points: torch.Tensor  # (distinct row, feature + 1), float64, with a coordinate for ties
+
+
+class SearchIndex(nn.Module):
+    """The search for the nearest distinct rows, in a space with another metric.
+
+    `space` is a factor for each feature, or a map `(feature, coordinate)`.
+    """
+
+    space: torch.Tensor
+    points: torch.Tensor  # (distinct row, coordinate + 1), with a coordinate that breaks ties
+
+    def __init__(self, distinct: DistinctRows, space: torch.Tensor):
+        super().__init__()
+        # In float32, rounding would decide between near ties.
+        self.register_buffer("space", space.double(), persistent=False)
+        ties = np.random.default_rng(0).random((len(distinct.x), 1)) * _TIE_BREAK
+        points = [self._move(distinct.x), torch.from_numpy(ties).to(distinct.x.device)]
+        self.register_buffer("points", torch.cat(points, dim=1), persistent=False)
+
+    def _move(self, x: torch.Tensor) -> torch.Tensor:
+        """Move rows `(row, feature)` to the space."""
+        x = x.detach().double()
+        return x * self.space if self.space.ndim == 1 else x @ self.space
 
     @cached_property
     def tree(self) -> KDTree:
@@ -95,6 +113,38 @@ class DistinctRows:
         # Without balance it is built faster, and no slower on tables with equal values.
         settings = {"leafsize": 32, "balanced_tree": False, "compact_nodes": False}
         return KDTree(self.points.numpy(), **settings)
+
+    def search(self, x: torch.Tensor, width: int, *, by_tree: bool) -> torch.Tensor:
+        """Find the numbers of the nearest distinct rows of rows `(row, feature)`."""
+        queries = self._move(x)
+        if by_tree and self._has_tree:
+            return self._search_tree(queries, width)
+        return self._compare_all(queries, width)
+
+    @property
+    def _has_tree(self) -> bool:
+        n_rows, n_coordinates = self.points.shape
+        on_cpu = self.points.device.type == "cpu"
+        return on_cpu and n_rows >= _LEAST_TREE_ROWS and n_coordinates <= _MOST_TREE_FEATURES + 1
+
+    def _search_tree(self, queries: torch.Tensor, width: int) -> torch.Tensor:
+        padded = np.zeros((len(queries), queries.shape[1] + 1))
+        padded[:, :-1] = queries.numpy()
+        _, near = self.tree.query(padded, k=width)
+        return torch.from_numpy(near.reshape(len(queries), width))
+
+    def _compare_all(self, queries: torch.Tensor, width: int) -> torch.Tensor:
+        """Compare with all rows: for few rows, many features, GPUs, and graphs for export."""
+        squares = self.points.square().sum(dim=1)
+        columns = self.points[:, :-1].T
+        step = max(_CHUNK_DISTANCES // len(self.points), 1)
+        chunks = queries.split(step) if torch.is_inference_mode_enabled() else [queries]
+        found = [
+            # |c|^2 - 2 x c orders the rows as |x - c|^2 does.
+            torch.addmm(squares, chunk, columns, alpha=-2).topk(width, largest=False).indices
+            for chunk in chunks
+        ]
+        return torch.cat(found)
 
 
 class Pool(nn.Module):
@@ -110,23 +160,23 @@ class Pool(nn.Module):
     log_weights: torch.Tensor | None  # (member, distinct row)
     present: torch.Tensor  # bool, (member, distinct row): whether the member has such a row
     groups: torch.Tensor | None
-    points: torch.Tensor
 
-    def __init__(self, distinct: DistinctRows, values, log_weights, present, n_neighbors: int):
+    def __init__(
+        self, distinct: DistinctRows, index: SearchIndex, values, log_weights, present, n_neighbors
+    ):
         super().__init__()
-        buffers = {"x": distinct.x, "groups": distinct.groups, "points": distinct.points}
+        buffers = {"x": distinct.x, "groups": distinct.groups}
         own = {"values": values, "log_weights": log_weights, "present": present}
         for name, value in {**buffers, **own}.items():
             self.register_buffer(name, value, persistent=False)
         self.n_neighbors = n_neighbors
-        self._distinct, self._n_candidates = distinct, self._count_candidates()
-        # Results for rows that training asks about in each epoch.
-        self._found: dict[bytes, Any] = {}
+        self.index, self._n_candidates = index, self._count_candidates()
 
     @classmethod
     def collect(
         cls,
         rows: PoolRows,
+        index: SearchIndex,
         unit: torch.Tensor,
         n_neighbors: int,
         is_trained: torch.Tensor | None = None,
@@ -147,14 +197,16 @@ class Pool(nn.Module):
         log_weights = None
         if not bool((rows.weights == rows.weights[0]).all()) or n_rows < len(rows.x):
             log_weights = torch.where(present, total, 1.0).log().to(rows.x)
-        return cls(distinct, values, log_weights, present, n_neighbors)
+        return cls(distinct, index, values, log_weights, present, n_neighbors)
 
-    def find_again(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """`find` by tree, which remembers the results: for the same rows in each epoch."""
-        key = x.cpu().numpy().tobytes()
-        if key not in self._found:
-            self._found[key] = self.find(x, by_tree=True)
-        return self._found[key]
+    def take(self, chosen: torch.Tensor, n_neighbors: int) -> Pool:
+        """Return a pool of the distinct rows with the numbers `chosen`."""
+        groups = None if self.groups is None else self.groups[chosen]
+        distinct = DistinctRows(self.x[chosen], groups, torch.arange(len(chosen)))
+        index = SearchIndex(distinct, self.index.space)
+        log_weights = None if self.log_weights is None else self.log_weights[:, chosen]
+        values, present = self.values[:, chosen], self.present[:, chosen]
+        return Pool(distinct, index, values, log_weights, present, n_neighbors)
 
     def find(
         self, x: torch.Tensor, *, by_tree: bool, groups: torch.Tensor | None = None
@@ -166,9 +218,7 @@ class Pool(nn.Module):
         first, and which of them count.
         """
         width = self._n_candidates
-        near = self._search_tree(x, width) if by_tree and self._has_tree else None
-        if near is None:
-            near = self._compare_all(x, width)
+        near = self.index.search(x, width, by_tree=by_tree)
         counts = ((self.x[near] - x.unsqueeze(1)).abs() > _EQUAL).any(dim=2)
         if groups is not None and self.groups is not None:
             counts = counts & (self.groups[near] != groups[:, None])
@@ -188,28 +238,3 @@ class Pool(nn.Module):
         if self.groups is not None:
             spare += self.n_neighbors
         return min(self.n_neighbors + spare, len(self.x))
-
-    @property
-    def _has_tree(self) -> bool:
-        n_rows, n_features = self.x.shape
-        on_cpu = self.x.device.type == "cpu"
-        return on_cpu and n_rows >= _LEAST_TREE_ROWS and n_features <= _MOST_TREE_FEATURES
-
-    def _search_tree(self, x: torch.Tensor, width: int) -> torch.Tensor:
-        queries = np.zeros((len(x), x.shape[1] + 1))
-        queries[:, :-1] = x.numpy()
-        _, near = self._distinct.tree.query(queries, k=width)
-        return torch.from_numpy(near.reshape(len(x), width))
-
-    def _compare_all(self, x: torch.Tensor, width: int) -> torch.Tensor:
-        """Compare with all rows: for few rows, many features, GPUs, and graphs for export."""
-        squares = self.points.square().sum(dim=1)
-        queries, columns = x.detach().double(), self.points[:, :-1].T
-        step = max(_CHUNK_DISTANCES // len(self.x), 1)
-        chunks = queries.split(step) if torch.is_inference_mode_enabled() else [queries]
-        found = [
-            # |c|^2 - 2 x c orders the rows as |x - c|^2 does.
-            torch.addmm(squares, chunk, columns, alpha=-2).topk(width, largest=False).indices
-            for chunk in chunks
-        ]
-        return torch.cat(found)

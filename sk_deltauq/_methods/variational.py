@@ -172,7 +172,7 @@ class Variational(Method):
         network.set_draws(draws.to(context.settings.device))
         network.kl_weight = self.kl_weight
         # Rows of earlier calls count: in a stream of rows the prior loses weight.
-        network.n_rows = context.n_train
+        network.n_rows = context.rows.train.shape[1]
         if context.earlier is not None:
             network.n_rows += context.earlier["_n_rows_"]
         return {"_n_rows_": network.n_rows}

@@ -258,13 +258,6 @@ class Core(nn.Module, ABC):
     embedding: Embedding
     n_members: int
     width: int  # units of the widest layer: the memory per sample and component
-    # What a method puts before the layers, and trains with them. The first axis of its parameters
-    # is the member.
-    selection: nn.Module | None
-
-    def __init__(self):
-        super().__init__()
-        self.selection = None
 
     @abstractmethod
     def map_inputs(self, inputs: torch.Tensor) -> torch.Tensor:

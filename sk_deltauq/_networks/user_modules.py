@@ -55,8 +55,7 @@ class UserModules(Core):
 
     def member_tensors(self, member: int) -> list[torch.Tensor]:
         """Views of all values that training changes in one member, buffers included."""
-        before = [self.embedding, *filter(None, [self.selection])]
-        stacked = [p.detach()[member] for part in before for p in part.parameters()]
+        stacked = [p.detach()[member] for p in self.embedding.parameters()]
         return [*stacked, *self.members[member].state_dict().values()]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

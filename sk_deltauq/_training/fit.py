@@ -152,11 +152,10 @@ def prepare_fit(
     batch_size = resolve_batch_size(settings.batch_size, len(data.x))
     context = DrawContext(
         data=data,
+        rows=rows,
         seed=seed,
         call=call if plan.partial else 0,
         settings=settings,
-        n_train=rows.train.shape[1],
-        n_held_out=rows.held_out.shape[1],
         previous=kept,
         earlier=kept if plan.partial else None,
     )

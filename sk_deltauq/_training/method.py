@@ -21,13 +21,12 @@ class DrawContext:
     """What a method may use to draw the values that it keeps."""
 
     data: FitData  # all training rows of this call
+    rows: TrainingRows  # the same rows, and which of them each member trains on
     seed: int
     # Number of the `partial_fit` call; 0 in `fit`, so that `fit` on the same rows draws the same
     # values with and without `warm_start`.
     call: int
     settings: TrainingSettings
-    n_train: int  # per member
-    n_held_out: int
     previous: dict[str, Any] | None  # the values kept by the fit that this one continues
     earlier: dict[str, Any] | None  # the same if earlier calls of `partial_fit` saw other rows
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from sk_deltauq._methods import pool as pool_module
-from sk_deltauq._methods.pool import Pool, PoolRows
+from sk_deltauq._methods.pool import Pool, PoolRows, SearchIndex
 
 
 def make_rows(x, y, weights=None, groups=None):
@@ -15,6 +15,13 @@ def make_rows(x, y, weights=None, groups=None):
     x, y = as_floats(x), as_floats(y)
     weights = torch.ones(len(x)) if weights is None else as_floats(weights)
     return PoolRows(x, y.reshape(len(x), -1), weights, as_floats(groups))
+
+
+def collect(rows, n_neighbors, is_trained=None, *, space=None):
+    """A pool with the unit 1, searched in the space of the rows unless another one is given."""
+    ones = torch.ones(rows.x.shape[1])
+    index = SearchIndex(rows.distinct, ones if space is None else space)
+    return Pool.collect(rows, index, ones, n_neighbors, is_trained)
 
 
 def random_rows(n=60, d=3, seed=0, grid=False):
@@ -35,7 +42,8 @@ def find_by_sorting(pool, query, member):
 
 def test_equal_rows_are_one_row_with_the_weighted_mean_target():
     rows = make_rows([[1, 2], [3, 4], [1, 2]], [1.0, 5.0, 4.0], weights=[1.0, 1.0, 2.0])
-    pool = Pool.collect(rows, torch.tensor([2.0, 4.0]), 1)
+    index = SearchIndex(rows.distinct, torch.ones(2))
+    pool = Pool.collect(rows, index, torch.tensor([2.0, 4.0]), 1)
     assert pool.x.tolist() == [[1, 2], [3, 4]]
     torch.testing.assert_close(
         pool.values[0], torch.tensor([[0.5, 0.5, 3.0, 11.0], [1.5, 1.0, 5.0, 25.0]])
@@ -46,7 +54,7 @@ def test_equal_rows_are_one_row_with_the_weighted_mean_target():
 def test_a_member_sees_the_targets_of_its_own_rows_only():
     rows = make_rows([[1.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0])
     is_trained = torch.tensor([[True, False, True, True], [True, True, False, True]])
-    pool = Pool.collect(rows, torch.ones(1), 3, is_trained)
+    pool = collect(rows, 3, is_trained)
     assert pool.present.tolist() == [[True, True, True], [True, False, True]]
     torch.testing.assert_close(pool.values[0, 0], torch.tensor([1.0, 1.0, 1.0]))
     torch.testing.assert_close(pool.values[1, 0], torch.tensor([1.0, 2.0, 5.0]))
@@ -56,7 +64,7 @@ def test_a_member_sees_the_targets_of_its_own_rows_only():
 
 
 def test_equal_weights_need_no_weights_in_the_selection():
-    assert Pool.collect(random_rows(), torch.ones(3), 4).log_weights is None
+    assert collect(random_rows(), 4).log_weights is None
 
 
 # The search
@@ -69,7 +77,7 @@ def test_the_nearest_rows_that_differ_are_found(grid, by_tree, limited, monkeypa
     monkeypatch.setattr(pool_module, "_LEAST_TREE_ROWS", 10)
     rows = random_rows(grid=grid)
     is_trained = torch.arange(60) % torch.tensor([[3], [4]]) != 0 if limited else None
-    pool = Pool.collect(rows, torch.ones(3), 5, is_trained)
+    pool = collect(rows, 5, is_trained)
     queries = torch.cat([rows.x[:20], random_rows(20, seed=1).x])
     numbers, counts = pool.find(queries, by_tree=by_tree)
     assert counts.all()
@@ -84,14 +92,14 @@ def test_the_nearest_rows_that_differ_are_found(grid, by_tree, limited, monkeypa
 def test_both_kinds_of_search_break_ties_alike(monkeypatch):
     monkeypatch.setattr(pool_module, "_LEAST_TREE_ROWS", 10)
     rows = random_rows(200, grid=True)
-    pool = Pool.collect(rows, torch.ones(3), 6)
+    pool = collect(rows, 6)
     ways = [pool.find(rows.x, by_tree=by_tree) for by_tree in (False, True)]
     torch.testing.assert_close(ways[0], ways[1], rtol=0, atol=0)
 
 
 def test_chunks_change_nothing(monkeypatch):
     rows = random_rows()
-    pool = Pool.collect(rows, torch.ones(3), 5)
+    pool = collect(rows, 5)
     with torch.inference_mode():
         whole = pool.find(rows.x, by_tree=False)
         monkeypatch.setattr(pool_module, "_CHUNK_DISTANCES", 130)
@@ -100,7 +108,7 @@ def test_chunks_change_nothing(monkeypatch):
 
 def test_rows_of_the_same_group_do_not_count():
     rows = make_rows([[0.0], [1.0], [2.0], [3.0]], range(4), groups=[0, 0, 1, 1])
-    pool = Pool.collect(rows, torch.ones(1), 2)
+    pool = collect(rows, 2)
     numbers, counts = pool.find(
         torch.tensor([[0.2], [2.9]]), by_tree=False, groups=torch.tensor([0.0, 1.0])
     )
@@ -110,18 +118,24 @@ def test_rows_of_the_same_group_do_not_count():
 
 def test_a_pool_of_one_row_has_no_neighbours_for_it():
     rows = make_rows([[1.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
-    _, counts = Pool.collect(rows, torch.ones(2), 3).find(rows.x, by_tree=False)
+    _, counts = collect(rows, 3).find(rows.x, by_tree=False)
     assert counts.shape == (1, 2, 1)
     assert not counts.any()
 
 
-def test_results_are_remembered_by_the_content_of_the_rows():
-    pool = Pool.collect(random_rows(), torch.ones(3), 5)
-    x = random_rows(4, seed=2).x
-    first = pool.find_again(x)
-    assert pool.find_again(x.clone()) is first
-    torch.testing.assert_close(first, pool.find(x, by_tree=True))
-    assert not torch.equal(pool.find_again(x + 1)[0], first[0])
+@pytest.mark.parametrize("by_tree", [False, True])
+def test_neighbours_are_near_in_the_space_of_the_search(by_tree, monkeypatch):
+    monkeypatch.setattr(pool_module, "_LEAST_TREE_ROWS", 10)
+    rows, queries = random_rows(), random_rows(10, seed=1).x
+    factors, turn = torch.tensor([5.0, 1.0, 0.2]), torch.linalg.qr(random_rows(3, seed=2).x).Q
+    by_factor = collect(rows, 5, space=factors).find(queries, by_tree=by_tree)[0]
+    by_map = collect(rows, 5, space=torch.diag(factors) @ turn).find(queries, by_tree=by_tree)[0]
+    distinct = rows.distinct.x
+    for query, *found in zip(queries, by_factor[0], by_map[0], strict=True):
+        distance = ((distinct - query) * factors).square().sum(dim=1).sqrt()
+        expected = distance.sort().values[:5]
+        for near in found:
+            torch.testing.assert_close(distance[near].sort().values, expected, rtol=0, atol=1e-3)
 
 
 def test_rows_are_appended_and_taken():

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from sk_deltauq._networks.selection import N_HEADS, Neighbours, SoftSelection
+from sk_deltauq._networks.selection import N_HEADS, Neighbours, blend, count_outputs
 
 M, S, J, K, D = 2, 3, 4, 5, 3  # members, samples, subsets, neighbours, features
 
@@ -14,32 +14,23 @@ def draws(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def make(n_targets=1):
-    selection = SoftSelection(D, n_targets, M).double()
-    with torch.no_grad():
-        selection.metric.copy_(draws(M, N_HEADS, D, seed=1))
-    return selection
-
-
 def make_neighbours(n_targets=1, n_first=M, weights=False):
     targets = draws(n_first, S, K, n_targets, seed=3)
     values = torch.cat([draws(n_first, S, K, D, seed=2), targets, targets**2 + 0.1], dim=3)
     log_weights = draws(n_first, S, K, seed=4) if weights else None
     used = draws(n_first, S, J, K, seed=5) > 0
     used[..., 0] = True
-    return Neighbours(values, log_weights, used)
+    distance = draws(M, S, N_HEADS, K, seed=6).square()
+    return Neighbours(values, distance, log_weights, used)
 
 
-def describe_by_loops(selection, x, found, m, s, j):
+def describe_by_loops(x, found, n_targets, m, s, j):
     """Features of one row in the order of the documentation, and the level."""
     own = 0 if len(found.values) == 1 else m
     differences, levels, spreads, distances = [], [], [], []
-    n_targets = selection.n_targets
-    for metric in selection.metric.detach()[m]:
+    for head in range(N_HEADS):
         rows = [k for k in range(K) if found.used[own, s, j, k]]
-        squares = [
-            float((metric**2 * (x[m, s] - found.values[own, s, k, :D]) ** 2).sum()) for k in rows
-        ]
+        squares = found.distance[m, s, head, rows].tolist()
         weights = [math.exp(-square) for square in squares]
         if found.log_weights is not None:
             weights = [
@@ -62,51 +53,45 @@ def describe_by_loops(selection, x, found, m, s, j):
 @pytest.mark.parametrize("n_first", [1, M])
 @pytest.mark.parametrize("weights", [False, True])
 def test_features_are_weighted_means_over_the_neighbours(n_targets, n_first, weights):
-    selection, x = make(n_targets), draws(M, S, D)
-    found = make_neighbours(n_targets, n_first, weights)
-    features, level = selection(x, found)
-    assert features.shape == (M, selection.n_outputs, J, S)
+    x, found = draws(M, S, D), make_neighbours(n_targets, n_first, weights)
+    features, level = blend(x, found, n_targets)
+    assert features.shape == (M, count_outputs(D, n_targets), J, S)
     assert level.shape == (M, n_targets, J, S)
     for m in range(M):
         for s in range(S):
             for j in range(J):
-                expected, mean = describe_by_loops(selection, x, found, m, s, j)
+                expected, mean = describe_by_loops(x, found, n_targets, m, s, j)
                 torch.testing.assert_close(features[m, :, j, s], expected)
                 torch.testing.assert_close(level[m, :, j, s], mean)
 
 
 def test_neighbours_that_take_no_part_have_no_effect():
-    selection, x, found = make(), draws(M, S, D), make_neighbours()
+    x, found = draws(M, S, D), make_neighbours()
     first = found._replace(used=found.used[:, :, :1])
     takes_part = first.used.squeeze(2).unsqueeze(3)  # (member, sample, neighbour, 1)
     changed = first._replace(values=torch.where(takes_part, found.values, 77.0))
     assert not takes_part.all()
-    torch.testing.assert_close(selection(x, changed), selection(x, first))
+    torch.testing.assert_close(blend(x, changed, 1), blend(x, first, 1))
 
 
 def test_without_neighbours_all_features_are_zero():
-    selection, x, found = make(), draws(M, S, D), make_neighbours()
+    x, found = draws(M, S, D), make_neighbours()
     found.used[:, 1] = False
-    features, level = selection(x, found)
+    features, level = blend(x, found, 1)
     assert not features[..., 1].any()
     assert not level[..., 1].any()
     assert features[..., 0].all()
 
 
-def test_heads_start_with_different_bandwidths():
-    metric = SoftSelection(4, 1, 2).metric
-    torch.testing.assert_close(metric[:, 0], torch.full((2, 4), 0.5))
-    torch.testing.assert_close(metric[:, 1], torch.full((2, 4), 0.5 * math.e))
-
-
 def test_gradients_are_finite_at_equal_rows_and_without_neighbours():
-    selection, x = make(), draws(M, S, D).requires_grad_()
+    x = draws(M, S, D).requires_grad_()
     found = make_neighbours()
     values = found.values.clone()
     values[..., :D] = x.detach().unsqueeze(2)
     values[..., D + 1 :] = values[..., D : D + 1] ** 2
     found.used[:, 0] = False
-    features, level = selection(x, found._replace(values=values))
+    distance = (x.unsqueeze(2) - values[..., :D]).square().sum(dim=3).unsqueeze(2)
+    distance = distance.expand(-1, -1, N_HEADS, -1)
+    features, level = blend(x, found._replace(values=values, distance=distance), 1)
     (features.sum() + level.sum()).backward()
     assert torch.isfinite(x.grad).all()
-    assert torch.isfinite(selection.metric.grad).all()

@@ -218,7 +218,8 @@ def test_the_method_draws_with_the_context_of_the_call():
     context = prepare(Keep(), data=data).context
     assert context.data is data
     assert (context.seed, context.call) == (SEED, 0)
-    assert (context.n_train, context.n_held_out) == (60, 20)
+    assert context.rows.train.shape[1] == 60
+    assert context.rows.held_out.shape[1] == 20
     assert context.settings.name == "TheName"
     assert context.previous is context.earlier is None
 

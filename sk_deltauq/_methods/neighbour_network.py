@@ -1,0 +1,160 @@
+"""Networks that see a row and its nearest training rows, with their targets."""
+
+from __future__ import annotations
+
+import torch
+
+from sk_deltauq._methods.metric import Metric
+from sk_deltauq._methods.pool import Pool, PoolRows, SearchIndex
+from sk_deltauq._networks.mlp import Core, Network
+from sk_deltauq._networks.selection import Neighbours, blend
+
+# Stored or moved with the network. The search and the pool follow from them.
+_TABLES = "x", "y", "weights", "groups"
+_METRIC = "unit", "scales", "directions"
+
+
+class NeighbourNetwork(Network):
+    """Networks on a row and its neighbours; components are pairs of a member and an anchor.
+
+    The rows of the pool, their targets, the metric and the subsets are buffers, so that they are
+    stored.
+    """
+
+    pool_x: torch.Tensor
+    pool_y: torch.Tensor
+    pool_weights: torch.Tensor
+    pool_groups: torch.Tensor | None
+    pool: Pool  # the distinct rows that may be neighbours: all, unless training restricts them
+    unit: torch.Tensor
+    scales: torch.Tensor
+    directions: torch.Tensor
+    subsets: torch.Tensor  # bool, (anchor, neighbour)
+    # The number of each row of the pool in the last call of `fit` or `partial_fit`; -1 for rows
+    # of earlier calls. Only training needs it.
+    row_numbers: torch.Tensor
+
+    def __init__(self, core: Core):
+        super().__init__(core)
+        # A stored network does not name a buffer that is None.
+        self.register_buffer("pool_groups", None)
+        self._rows: PoolRows | None = None
+        self._index: SearchIndex | None = None
+        self._is_restricted = False
+        # Descriptions of held-out rows, which training asks about in each epoch.
+        self._descriptions: dict[tuple[bytes, int], tuple[torch.Tensor, torch.Tensor]] = {}
+
+    @property
+    def n_components(self) -> int:
+        return self.core.n_members * len(self.subsets)
+
+    @property
+    def metric(self) -> Metric:
+        """The metric of the neighbours."""
+        return Metric(self.unit, self.scales, self.directions)
+
+    @property
+    def pool_rows(self) -> PoolRows:
+        """The rows of which the pool is made."""
+        now = PoolRows(self.pool_x, self.pool_y, self.pool_weights, self.pool_groups)
+        if self._rows is None or not self._rows.shares_memory(now):  # loaded, or moved to a device
+            self._rows, self._index = now, None
+        return self._rows
+
+    def set_pool(self, rows: PoolRows, metric: Metric, subsets: torch.Tensor) -> None:
+        """Keep the rows, the metric, and subsets of neighbours `(anchor, neighbour)`."""
+        for name in _TABLES:
+            self.register_buffer(f"pool_{name}", getattr(rows, name))
+        for name in _METRIC:
+            self.register_buffer(name, getattr(metric, name))
+        self.register_buffer("subsets", subsets)
+        self._rows, self._index = rows, None
+        self.collect_pool()
+
+    def collect_pool(self, is_trained: torch.Tensor | None = None) -> None:
+        """Let each member see the targets of its own training rows only; None for all rows.
+
+        `is_trained` is `(member, row)`.
+        """
+        self._is_restricted = is_trained is not None
+        self._descriptions = {}
+        rows, n_neighbors = self.pool_rows, self.subsets.shape[1]
+        if self._index is None:
+            self._index = SearchIndex(rows.distinct, self.metric.find_search_space())
+        self.pool = Pool.collect(rows, self._index, self.unit, n_neighbors, is_trained)
+
+    def forward(
+        self, x: torch.Tensor, features: torch.Tensor, level: torch.Tensor
+    ) -> torch.Tensor:
+        """Map rows, and what `describe` returns for one subset, to `(member, output, sample)`."""
+        return self._map(x, features.unsqueeze(2), level.unsqueeze(2)).squeeze(2)
+
+    def components(self, x: torch.Tensor, limit: int | None = None) -> torch.Tensor:
+        features, level = self._describe_once(x, limit)
+        return self._map(x.expand(self.core.n_members, -1, -1), features, level)
+
+    def _describe_once(self, x: torch.Tensor, limit: int | None):
+        """Describe the neighbours of rows for all anchors; remember the result while training."""
+        if limit is None or not self._is_restricted or not torch.is_inference_mode_enabled():
+            return self._describe_anchors(x, limit)
+        key = x.cpu().numpy().tobytes(), limit
+        if key not in self._descriptions:
+            self._descriptions[key] = self._describe_anchors(x, limit)
+        return self._descriptions[key]
+
+    def _describe_anchors(self, x: torch.Tensor, limit: int | None):
+        samples = [x] if x.ndim == 2 else [x[0]] if x.stride(0) == 0 else list(x)
+        by_tree = torch.is_inference_mode_enabled()  # a tree has no place in a graph
+        found = [self.pool.find(rows.T, by_tree=by_tree) for rows in samples]
+        near, counts = (_stack_members(parts) for parts in zip(*found, strict=True))
+        used = counts.unsqueeze(2) & self.subsets[:limit, : counts.shape[2]]
+        rows = x.expand(self.core.n_members, -1, -1).transpose(1, 2)
+        return self.describe(rows, near, used)
+
+    def describe(
+        self,
+        x: torch.Tensor,
+        near: torch.Tensor,
+        used: torch.Tensor,
+        distance: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Describe the neighbours of rows `(member, sample, feature)`, see `blend`.
+
+        `near` are numbers of distinct rows, `(member, sample, neighbour)`, and `used` is `(member,
+        sample, subset, neighbour)`. The distances are measured if they are not given.
+        """
+        x, pool, log_weights = x / self.unit, self.pool, self.pool.log_weights
+        values = _take(pool.values, near)
+        if distance is None:
+            distance = self.metric.measure(x, values)
+        if log_weights is not None:
+            log_weights = _take(log_weights, near)
+        return blend(x, Neighbours(values, distance, log_weights, used), self.pool_y.shape[1])
+
+    def measure_distance(self, x: torch.Tensor, near: torch.Tensor) -> torch.Tensor:
+        """Return squared distances of rows `(member, sample, feature)` to their neighbours."""
+        return self.metric.measure(x / self.unit, _take(self.pool.values, near))
+
+    def _map(self, x: torch.Tensor, features, level) -> torch.Tensor:
+        """Map rows `(member, feature, sample)` to `(member, output, subset, sample)`."""
+        n_subsets, n_samples = features.shape[2:]
+        embedded = self.core.embedding(x).unsqueeze(2).expand(-1, -1, n_subsets, -1)
+        inputs = torch.cat([embedded, features], dim=1).flatten(2)
+        raw = self.core.map_inputs(inputs).unflatten(2, (n_subsets, n_samples))
+        n_targets = level.shape[1]
+        return torch.cat([raw[:, :n_targets] + level, raw[:, n_targets:]], dim=1)
+
+
+def _take(table: torch.Tensor, near: torch.Tensor) -> torch.Tensor:
+    """Look up neighbours `(member, sample, neighbour)` in a table with the members first."""
+    n_pools, n_rows = table.shape[:2]
+    if n_pools > 1:
+        near = near + (torch.arange(n_pools, device=near.device) * n_rows)[:, None, None]
+    return table.flatten(0, 1)[near]
+
+
+def _stack_members(parts) -> torch.Tensor:
+    """Stack results of each member's own rows; rows that are the same for all have one entry."""
+    if len(parts) == 1:
+        return parts[0]
+    return torch.stack([part[min(m, len(part) - 1)] for m, part in enumerate(parts)])
