@@ -175,14 +175,16 @@ def test_tables_list_every_set_and_method(tables):
 
 
 def test_tables_of_the_presets_show_what_differs_from_the_defaults(tables):
-    default, paper = (tables[f"preset {name}"].splitlines() for name in STUDY.presets)
-    assert len(default) == len(paper) == 2 + len(STUDY.methods)
+    default, paper, refined = (tables[f"preset {name}"].splitlines() for name in STUDY.presets)
+    assert len(default) == len(paper) == len(refined) == 2 + len(STUDY.methods)
     assert [line.split()[3] for line in default if "| `deltauq` " in line] == [
         "`DeltaUQRegressor()`"
     ]
     [row] = [line for line in paper if "| `deltauq` " in line]
     small = "`DeltaUQRegressor(embedding=None, hidden_layer_sizes=(50,))`"
     assert f"{small}; above 30,000 training rows `DeltaUQRegressor(" in row
+    [row] = [line for line in refined if "| `deepensemble` " in line]
+    assert "`DeepEnsembleRegressor(refine_mean=True)`" in row
 
 
 def test_reports_of_committed_results_are_markdown(tmp_path, monkeypatch):

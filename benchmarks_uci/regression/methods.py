@@ -15,7 +15,7 @@ from benchmarks_uci.engine.study import Method
 
 # The literature gives its large sets (protein) a layer of 100 units, and all others one of 50.
 LARGE = 30_000
-PRESETS = ("default", "paper")
+PRESETS = ("default", "paper", "refined")
 REFERENCE = "deltauq"  # the method that the ablations change
 
 _EXTERNAL = "benchmarks_uci.regression.external"
@@ -23,16 +23,17 @@ _EXTERNAL = "benchmarks_uci.regression.external"
 
 def hidden(preset, n_rows):
     """Return the widths of the hidden layers."""
-    if preset == "default":
+    if preset != "paper":
         return (50, 50)
     return (100,) if n_rows > LARGE else (50,)
 
 
-def network(estimator, settings, paper):
+def network(estimator, settings, paper, refined):
     """Return a factory of a network of the package: its defaults except `settings`.
 
     `estimator` is the full name of its class. The preset paper has other widths, no embedding,
-    and the settings in `paper`.
+    and the settings in `paper`. In the preset refined, means train on after early stopping, and
+    the settings in `refined` change.
     """
 
     def make(preset, n_rows, random_state):
@@ -40,13 +41,15 @@ def network(estimator, settings, paper):
         if preset == "paper":
             widths = hidden(preset, n_rows)
             changed = {"hidden_layer_sizes": widths, "embedding": None, **settings, **paper}
+        elif preset == "refined":
+            changed = {"refine_mean": True, **settings, **refined}
         return resolve_name(estimator)(**changed, random_state=random_state)
 
     return make
 
 
 def external(name, settings, seeded):
-    """Return a factory of an estimator in `external`, the same for both presets."""
+    """Return a factory of an estimator in `external`, the same for all presets."""
 
     def make(preset, n_rows, random_state):
         seed = {"random_state": random_state} if seeded else {}
@@ -106,8 +109,19 @@ _FACTORIES = {
 }
 
 
-def _read_method(name, texts, table):
-    """Return the method that one table of the file describes."""
+def _refuse_refined(make):
+    """Return a factory without the preset refined: ablations are about random anchors."""
+
+    def make_others(preset, n_rows, random_state):
+        if preset == "refined":
+            raise ValueError("Ablations have the presets default and paper, not refined.")
+        return make(preset, n_rows, random_state)
+
+    return make_others
+
+
+def _read_method(group, name, texts, table):
+    """Return the method that one table of the file describes; `group` is the table of tables."""
     settings = {**table.get("settings", {}), **dict.fromkeys(table.get("unset", []))}
     if name in _FACTORIES:
         make = _FACTORIES[name]
@@ -115,7 +129,9 @@ def _read_method(name, texts, table):
         make = external(table["external"], settings, table.get("seeded", True))
     else:
         estimator = table.get("network", "sk_deltauq.DeltaUQRegressor")
-        make = network(estimator, settings, table.get("paper", {}))
+        make = network(estimator, settings, table.get("paper", {}), table.get("refined", {}))
+    if group == "ablations":
+        make = _refuse_refined(make)
     return Method(
         name,
         table["title"],
@@ -129,6 +145,9 @@ def _read_method(name, texts, table):
 
 _FILE = tomllib.loads(Path(__file__).with_name("methods.toml").read_text("utf-8"))
 METHODS, ABLATIONS = (
-    {name: _read_method(name, _FILE["texts"], table) for name, table in _FILE[group].items()}
+    {
+        name: _read_method(group, name, _FILE["texts"], table)
+        for name, table in _FILE[group].items()
+    }
     for group in ("methods", "ablations")
 )

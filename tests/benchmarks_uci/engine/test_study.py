@@ -23,5 +23,5 @@ def test_study_is_pickled_by_reference():
 
 
 def test_unknown_preset_is_refused():
-    with pytest.raises(ValueError, match="one of default, paper, got 'papr'"):
+    with pytest.raises(ValueError, match="one of default, paper, refined, got 'papr'"):
         STUDY.make(Task("random80", "papr", "boston", "deltauq", 0), 100)

@@ -25,8 +25,10 @@ def make(name, preset, n_rows, random_state):
     return ALL[name].make(preset, n_rows, random_state)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [(name, p) for name in ALL for p in PRESETS if name in METHODS or p != "refined"],
+)
 def test_method_is_made_new_with_its_seed(name, preset):
     first, second = (make(name, preset, n_rows=100, random_state=3) for _ in range(2))
     assert first is not second
@@ -99,7 +101,22 @@ def test_methods_describe_themselves():
     assert len({method.title for method in ALL.values()}) == len(METHODS) + len(ABLATIONS)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+def test_refined_networks_train_on_and_delta_uq_has_neighbours():
+    for name in ("deltauq", "deltauq-5", "mcdropout", "deepensemble", "bnn", "anchorensemble"):
+        default, refined = (
+            settings(METHODS[name].make(preset, 300, 0)) for preset in ("default", "refined")
+        )
+        changed = {key: value for key, value in refined.items() if value != default[key]}
+        neighbours = {"anchors": "neighbours", "n_anchors": 10} if "deltauq" in name else {}
+        assert changed == {"refine_mean": True, **neighbours}
+
+
+def test_ablations_have_no_refined_preset():
+    with pytest.raises(ValueError, match="presets default and paper"):
+        ABLATIONS["deltauq-k1"].make("refined", 300, 0)
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
 def test_ablation_has_one_change(preset):
     reference = settings(METHODS[REFERENCE].make(preset, 300, 0))
     seen = [reference]
