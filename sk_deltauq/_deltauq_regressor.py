@@ -225,8 +225,8 @@ class DeltaUQRegressor(NetworkRegressor):
     With `anchors="neighbours"`, each member learns two metrics before the networks train: a scale
     for each feature, and a linear map (with more than 32 features, a second set of scales). Both
     minimise the squared error of a kernel regression [4]_. The first layer sees the row and, for
-    each metric, the difference between the row and the weighted mean neighbour, the mean and the
-    spread of the targets, and the mean distance. A k-d tree finds the neighbours in the mean of
+    each metric, the difference between the row and the weighted mean neighbour (as asinh, which
+    grows slowly far away), the mean and the spread of the targets, and the mean distance. A k-d tree finds the neighbours in the mean of
     all metrics, or a comparison with all rows if there are more than 20 features. Training keeps
     up to 64 MB for each network. The fitted model contains its training rows and targets, also in
     a file.

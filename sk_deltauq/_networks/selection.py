@@ -47,8 +47,9 @@ def blend(x: torch.Tensor, found: Neighbours, n_targets: int) -> tuple[torch.Ten
     Returns
     -------
     features : tensor (member, n_outputs, subset, sample)
-        For each head the difference between the row and the mean neighbour, the mean and the
-        spread of the targets, and the distance. All are 0 for a row without neighbours.
+        For each head asinh of the difference between the row and the mean neighbour, the mean and
+        the spread of the targets, and asinh of the distance. All are 0 for a row without
+        neighbours.
     level : tensor (member, target, subset, sample)
         Mean target of the neighbours, averaged over the heads.
     """
@@ -64,7 +65,10 @@ def blend(x: torch.Tensor, found: Neighbours, n_targets: int) -> tuple[torch.Ten
     level = means[..., d : d + n_targets]
     spread = (means[..., d + n_targets :] - level.square()).clamp(min=0)
     far = (weights * distance.clamp(max=_FARTHEST)).sum(dim=-1, keepdim=True)
-    parts = [x[:, :, None, None] - means[..., :d], level, _root(spread), _root(far)]
+    # Out of distribution, differences and distances are many units long. Networks would
+    # extrapolate them linearly, so they grow like logarithms from about one unit on.
+    gaps, far = (x[:, :, None, None] - means[..., :d]).asinh(), _root(far).asinh()
+    parts = [gaps, level, _root(spread), far]
     features = torch.cat([part.flatten(3) for part in parts], dim=3)
     # The weights of neighbours that take no part are 0, unless there is no other one.
     present = found.used.any(dim=3, keepdim=True).to(features)

@@ -39,12 +39,12 @@ def describe_by_loops(x, found, n_targets, m, s, j):
             ]
         weights = torch.tensor(weights, dtype=torch.float64) / sum(weights)
         mean = (weights[:, None] * found.values[own, s, rows]).sum(dim=0)
-        differences.append(x[m, s] - mean[:D])
+        differences.append((x[m, s] - mean[:D]).asinh())
         level = mean[D : D + n_targets]
         levels.append(level)
         spreads.append((mean[D + n_targets :] - level**2 + 1e-6).sqrt())
         far = (weights * torch.tensor(squares, dtype=torch.float64)).sum()
-        distances.append((far[None] + 1e-6).sqrt())
+        distances.append((far[None] + 1e-6).sqrt().asinh())
     parts = [*differences, *levels, *spreads, *distances]
     return torch.cat(parts), torch.stack(levels).mean(dim=0)
 
