@@ -225,11 +225,12 @@ class DeltaUQRegressor(NetworkRegressor):
     With `anchors="neighbours"`, each member learns two metrics before the networks train: a scale
     for each feature, and a linear map (with more than 32 features, a second set of scales). Both
     minimise the squared error of a kernel regression [4]_. The first layer sees the row and, for
-    each metric, the difference between the row and the weighted mean neighbour (as asinh, which
-    grows slowly far away), the mean and the spread of the targets, and the mean distance. A k-d tree finds the neighbours in the mean of
-    all metrics, or a comparison with all rows if there are more than 20 features. Training keeps
-    up to 64 MB for each network. The fitted model contains its training rows and targets, also in
-    a file.
+    each metric, the difference between the row and the weighted mean neighbour, the mean and the
+    spread of the targets, and the mean distance; differences and distances as asinh, so that far
+    neighbours do not dominate. A k-d tree finds the neighbours in the mean of all metrics, or a
+    comparison with all rows if there are more than 20 features. The metric takes some seconds with
+    tens of thousands of rows, which `max_time` does not count. Training keeps up to 64 MB for each
+    network. The fitted model contains its training rows and targets, also in a file.
 
     `warm_start` keeps the weights and draws the anchors from the new training rows; `partial_fit`
     adds new rows to the possible neighbours. The prediction for a row does not depend on the other
