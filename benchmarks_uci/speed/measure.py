@@ -12,7 +12,16 @@ import torch
 
 import sk_deltauq
 from benchmarks_uci.datasets import Sources
-from benchmarks_uci.speed import device, latency, memory, peers, prediction, profile, training
+from benchmarks_uci.speed import (
+    device,
+    latency,
+    memory,
+    neighbours,
+    peers,
+    prediction,
+    profile,
+    training,
+)
 from benchmarks_uci.speed.results import Result
 
 # Only the peers need the sources of data.
@@ -22,6 +31,7 @@ MEASUREMENTS = {
     "memory": lambda quick, sources: memory.measure(quick),
     "training": lambda quick, sources: training.measure(quick),
     "members": lambda quick, sources: training.measure_members(quick),
+    "neighbours": lambda quick, sources: neighbours.measure(quick),
     "peers": peers.measure,
     "search": lambda quick, sources: training.measure_search(quick),
     "profile": lambda quick, sources: profile.measure(quick),
