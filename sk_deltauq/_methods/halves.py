@@ -77,7 +77,7 @@ class TrainingHalves:
 
     def begin_epoch(self, order: torch.Tensor) -> Callable[[Bounds], Inputs]:
         """Draw a half for each sample, for `ExtraInputs`; its neighbours are described later."""
-        member, drawn = self._draw(order)
+        member, drawn = self.draw(order)
 
         def take(bounds: Bounds) -> Inputs:
             part = slice(bounds[0][0], bounds[-1][1])
@@ -111,7 +111,7 @@ class TrainingHalves:
             found.append(torch.cat(descriptions, dim=2))
         return DescribedHalves(self, torch.cat(found, dim=1))
 
-    def _draw(self, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def draw(self, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the members, `(member, 1)`, and a random half for each sample of `order`."""
         shape = (order.shape[1],)
         draws = [
@@ -131,7 +131,7 @@ class DescribedHalves:
 
     def begin_epoch(self, order: torch.Tensor) -> Callable[[Bounds], Inputs]:
         """Draw a half for each sample, for `ExtraInputs`."""
-        member, drawn = self.halves._draw(order)
+        member, drawn = self.halves.draw(order)
         _, n_rows, n_halves, _ = self.values.shape
         places = (member * n_rows + order) * n_halves + drawn
         table, n_targets = self.values.flatten(0, 2), self.halves.rows.y.shape[1]

@@ -66,10 +66,6 @@ class Metric:
     scales: torch.Tensor  # diagonals, (member, head, feature)
     directions: torch.Tensor  # A transposed, (member, head, feature, coordinate)
 
-    def to(self, device) -> Metric:
-        """Move the metric to a device."""
-        return Metric(self.unit.to(device), self.scales.to(device), self.directions.to(device))
-
     def measure(self, x: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         """Return squared distances, `(member, sample, head, neighbour)`.
 

@@ -113,7 +113,7 @@ def test_descriptions_in_advance_are_the_same_as_later_ones(n_targets, monkeypat
 def test_each_half_is_drawn_as_often():
     data = make_data(400)
     halves = find_halves(data)
-    (_, drawn) = halves._draw(torch.arange(400).repeat(M, 20))
+    (_, drawn) = halves.draw(torch.arange(400).repeat(M, 20))
     counts = torch.bincount(drawn.flatten(), minlength=len(halves.halves))
     expected = M * 20 * 400 / len(halves.halves)
     assert (counts - expected).abs().max() < 5 * expected**0.5
