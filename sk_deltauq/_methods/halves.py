@@ -75,6 +75,11 @@ class TrainingHalves:
         n_values = count_outputs(self.rows.x.shape[1], n_targets) + n_targets
         return self.near.shape[1] * len(self.halves) * n_values
 
+    @property
+    def width(self) -> int:
+        """Floats of the neighbours of a sample."""
+        return self.near.shape[2] * self.network.pool.values.shape[2]
+
     def begin_epoch(self, order: torch.Tensor) -> Callable[[Bounds], Inputs]:
         """Draw a half for each sample, for `ExtraInputs`; its neighbours are described later."""
         member, drawn = self.draw(order)
@@ -128,6 +133,11 @@ class DescribedHalves:
 
     halves: TrainingHalves
     values: torch.Tensor  # features and level, (member, row, half, value)
+
+    @property
+    def width(self) -> int:
+        """Floats of a description."""
+        return self.values.shape[3]
 
     def begin_epoch(self, order: torch.Tensor) -> Callable[[Bounds], Inputs]:
         """Draw a half for each sample, for `ExtraInputs`."""

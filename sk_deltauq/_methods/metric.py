@@ -73,14 +73,9 @@ class Metric:
         neighbours, `(member, sample, neighbour, feature or more)`.
         """
         gaps = x.unsqueeze(2) - values[..., : x.shape[2]]
-        found = []
-        if self.scales.shape[1]:
-            found.append(gaps.square() @ self.scales.square().transpose(1, 2).unsqueeze(1))
-        if self.directions.shape[1]:
-            flat = gaps.flatten(1, 2).unsqueeze(1) @ self.directions
-            squares = flat.square().sum(dim=3).transpose(1, 2)
-            found.append(squares.unflatten(1, gaps.shape[1:3]))
-        return torch.cat(found, dim=3).transpose(2, 3)
+        by_scales = [_measure_by_scales(gaps, scales) for scales in self.scales.unbind(1)]
+        by_directions = [_measure_by_directions(gaps, each) for each in self.directions.unbind(1)]
+        return torch.stack([*by_scales, *by_directions], dim=2)
 
     def find_search_space(self) -> torch.Tensor:
         """Return the space in which neighbours are searched once for all members and heads.

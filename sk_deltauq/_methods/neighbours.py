@@ -107,12 +107,9 @@ class NearestAnchors(Method):
         member sees the targets of its own training rows only.
         """
         assert isinstance(network, NeighbourNetwork)
-        halves = TrainingHalves.find(network, rows)
-        width = network.pool.values.shape[2]
-        if halves.n_floats <= _MOST_FLOATS:
-            return Batches(rows, batch_size, ExtraInputs(width, halves.describe_all().begin_epoch))
-        n_near = halves.near.shape[2]
-        return Batches(rows, batch_size, ExtraInputs(n_near * width, halves.begin_epoch))
+        found = TrainingHalves.find(network, rows)
+        halves = found.describe_all() if found.n_floats <= _MOST_FLOATS else found
+        return Batches(rows, batch_size, ExtraInputs(halves.width, halves.begin_epoch))
 
     def finish(self, network: Network) -> None:
         """Let all members see the targets of all rows."""

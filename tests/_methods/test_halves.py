@@ -142,7 +142,6 @@ def test_some_halves_have_far_neighbours():
     halves = find_halves(data, n_neighbors=16)
     assert halves.halves.shape == (12 + 2 + 2, 16 + 8 + 8)
     assert (halves.halves.sum(dim=1) == 8).all()
-    # Means over the features: the metric of the search is close to the plain one in this respect.
     (_, near), (_, thin), (_, thinner) = halves.blocks
     medians = [
         float(halves.distance[:, :, 0, block].sqrt().median()) for block in (near, thin, thinner)
