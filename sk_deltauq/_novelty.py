@@ -78,9 +78,10 @@ class DistanceInflation(nn.Module):
     distance to the nearest reference row. The reach `r` is the 90 % quantile of the distance of a
     reference row to the nearest other one: 90 % of new rows like the training rows are inside.
 
-    The squared weight of a feature is its effect: the mean squared derivative of the predicted
-    mean, relative to the average over the features, with a floor. `weigh_features` measures it in
-    the trained network. Until then all features count alike.
+    The squared weight of a feature is its effect relative to the average over the features, with
+    a floor. `effects`, `(feature,)`, are known before training. None means the mean squared
+    derivative of the predicted mean, which `measure_effects` finds in the trained network. Until
+    then all features count alike.
     """
 
     weights: torch.Tensor
@@ -90,7 +91,9 @@ class DistanceInflation(nn.Module):
     squares: torch.Tensor
     slope: torch.Tensor
 
-    def __init__(self, references: ReferenceRows, strength: float):
+    def __init__(
+        self, references: ReferenceRows, strength: float, effects: np.ndarray | None = None
+    ):
         super().__init__()
         # Equal rows say nothing about the distance between different rows.
         self._distinct = np.unique(references.rows, axis=0)
@@ -99,9 +102,12 @@ class DistanceInflation(nn.Module):
         self._probes = references.rows[:_N_PROBES]
         self.register_buffer("strength", torch.tensor(strength, dtype=torch.float64))
         self._set_weights(np.ones(references.rows.shape[1]))
+        self.awaits_effects = effects is None
+        if effects is not None:
+            self._weigh_features(effects)
 
-    def weigh_features(self, components: Callable, floats_per_row: int, device: str) -> None:
-        """Measure the effects of the features, and weigh them in the distance.
+    def measure_effects(self, components: Callable, floats_per_row: int, device: str) -> None:
+        """Measure the effects of the features in networks, and weigh them in the distance.
 
         `components` maps scaled rows on `device` to a tuple that begins with the means,
         `(component, row, output)`. It holds `floats_per_row` floats per row.
@@ -111,7 +117,9 @@ class DistanceInflation(nn.Module):
         total = torch.zeros_like(probes[0])
         for chunk in chunks:
             total += _sum_squared_gradients(components, chunk)
-        effect = torch.nan_to_num(total / len(probes)).cpu().double().numpy()
+        self._weigh_features(torch.nan_to_num(total / len(probes)).cpu().double().numpy())
+
+    def _weigh_features(self, effect: np.ndarray) -> None:
         # A constant feature has an effect in the network, but never in a prediction.
         varies = np.ptp(self._distinct, axis=0) > 0
         average = effect[varies].mean() if varies.any() else 0.0

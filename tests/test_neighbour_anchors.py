@@ -51,6 +51,19 @@ def test_targets_in_random_order_score_like_the_marginal():
     assert np.max(model.best_validation_score_) < -0.5 * np.log(2 * np.pi * np.e) + 0.25
 
 
+def test_distances_count_what_the_neighbours_tell():
+    """The target jumps between the values of one feature: it has no slope at a training row."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 3, 400), rng.uniform(-1, 1, size=(400, 2))])
+    y = 5 * X[:, 0] + X[:, 1] + 0.1 * rng.standard_normal(400)
+    model = make().fit(X, y)
+    weights = model._trained_.kept["_inflation_"].weights
+    assert weights[0] > 1.4 * weights[1]
+    assert weights[1] > weights[2]
+    again = make(warm_start=True).fit(X, y).fit(X, y)
+    np.testing.assert_array_equal(again._trained_.kept["_inflation_"].weights, weights)
+
+
 def test_the_answer_does_not_depend_on_other_rows():
     X, y = rough_data()
     model = make().fit(X, y)

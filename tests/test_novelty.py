@@ -26,7 +26,7 @@ def inflate(x, strength=1.0, **changes):
 
 def weigh(inflation, function):
     """Measure the effects in `function`, from `(row, feature)` to `(row, output)`."""
-    inflation.weigh_features(lambda x: (function(x)[None],), 1, "cpu")
+    inflation.measure_effects(lambda x: (function(x)[None],), 1, "cpu")
     return inflation
 
 
@@ -138,6 +138,16 @@ def test_a_constant_feature_does_not_lower_the_other_weights():
 )
 def test_without_effects_all_features_count_alike(function):
     assert weigh(inflate(rows(100)), function).weights.tolist() == [1, 1, 1]
+
+
+def test_known_effects_are_not_measured():
+    x, effects = rows(300), np.array([3.0, 0.0, 6.0])
+    inflation = DistanceInflation(pick(x), 1.0, effects)
+    assert not inflation.awaits_effects
+    np.testing.assert_allclose(inflation.weights, np.sqrt((effects / 3 + 0.1) / 1.1), rtol=1e-6)
+    by_hand = inflate(x * inflation.weights)
+    assert by_hand.awaits_effects
+    assert float(inflation.reach) == pytest.approx(float(by_hand.reach), rel=1e-5)
 
 
 def test_effects_can_be_measured_in_inference_mode():

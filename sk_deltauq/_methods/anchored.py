@@ -146,8 +146,14 @@ class Anchored(Method):
         return head.backpropagate(outputs, target), outputs
 
 
-def pick_references(context: DrawContext, keys: np.ndarray, inflation: float) -> dict[str, Any]:
-    """Pick the reference rows by random keys; `inflation` is the strength of the inflation."""
+def pick_references(
+    context: DrawContext, keys: np.ndarray, inflation: float, effects: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Pick the reference rows by random keys.
+
+    `inflation` is the strength of the inflation, and `effects` are the effects of the features;
+    None to measure them after training.
+    """
     data, earlier = context.data, context.earlier
     # Also for an inflation of 0, which may change between calls of `partial_fit`.
     earlier_rows = earlier["_references_"] if earlier else None
@@ -155,10 +161,8 @@ def pick_references(context: DrawContext, keys: np.ndarray, inflation: float) ->
     if data.groups is not None:  # the reach is then the distance between groups
         _, chosen = np.unique(data.groups, return_index=True)
     references = ReferenceRows.pick(data.x[chosen], keys[chosen], earlier_rows)
-    return {
-        "_references_": references,
-        "_inflation_": DistanceInflation(references, inflation) if inflation else None,
-    }
+    made = DistanceInflation(references, inflation, effects) if inflation else None
+    return {"_references_": references, "_inflation_": made}
 
 
 def draw_anchor_keys(seed: int, data: FitData, call: int) -> np.ndarray:

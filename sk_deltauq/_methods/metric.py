@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from sk_deltauq._methods.pool import Pool, PoolRows, SearchIndex
@@ -95,6 +96,12 @@ class Metric:
             values, vectors = torch.linalg.eigh((products / traces[:, None, None]).mean(dim=0))
             space = vectors * values.clamp(min=0).sqrt() / unit[:, None]
         return space * (n_features**0.5 / space.norm())
+
+    def measure_effects(self) -> np.ndarray:
+        """Return the effect of each feature: its squared length in the search space."""
+        space = self.find_search_space()
+        squares = space.square()
+        return (squares if space.ndim == 1 else squares.sum(dim=1)).cpu().numpy()
 
 
 def count_neighbors(rows: PoolRows, n_neighbors: int) -> int:

@@ -92,7 +92,9 @@ class NearestAnchors(Method):
         network.set_pool(rows, metric, draw_halves(rng, self.n_anchors, n_neighbors).to(device))
         kept: dict[str, Any] = {"anchors_": X, "_anchor_keys_": keys}
         if self.inflation is not None:
-            kept |= pick_references(context, new_keys, self.inflation)
+            # Derivatives at the training rows say little about the effect of a feature: around
+            # a row, the weights of its neighbours hardly change.
+            kept |= pick_references(context, new_keys, self.inflation, metric.measure_effects())
         return kept
 
     def _learn_metric(self, rows: PoolRows, numbers: torch.Tensor, context: DrawContext) -> Metric:

@@ -297,12 +297,13 @@ def _end_on_all_rows(
 
 def _weigh_inflation(net: StackedNet, fit: NetworkFit, kept: dict[str, Any]) -> None:
     """Weigh the features of the distance by what the trained networks make of them."""
-    if (inflation := kept.get("_inflation_")) is not None:
+    inflation = kept.get("_inflation_")
+    if inflation is not None and inflation.awaits_effects:
         network = net.module_.eval()
         components = NetworkComponents(network, net.criterion_)
         floats_per_row = network.n_components * network.core.width
         with _host_of_training(fit):
-            inflation.weigh_features(components, floats_per_row, fit.settings.device)
+            inflation.measure_effects(components, floats_per_row, fit.settings.device)
 
 
 def _warn_if_unfinished(

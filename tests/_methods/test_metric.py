@@ -64,6 +64,7 @@ def test_the_search_space_has_the_mean_of_all_metrics(n_scales, n_directions):
     expected = torch.stack(products).mean(dim=0) / torch.outer(metric.unit, metric.unit)
     expected = expected * D / expected.trace()
     torch.testing.assert_close(space @ space.T, expected)
+    np.testing.assert_allclose(metric.measure_effects(), expected.diagonal())
 
 
 def test_the_unit_is_the_typical_difference_between_neighbours():
