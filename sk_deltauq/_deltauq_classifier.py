@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from sk_deltauq._estimators.network_classifier import NetworkClassifier
 from sk_deltauq._estimators.parameters import CORRUPTION_CONSTRAINT, MODULE_CONSTRAINT
 from sk_deltauq._methods.anchored import Anchored
+from sk_deltauq._methods.neighbours import NearestAnchors
 from sk_deltauq._sklearn import Interval, StrOptions
 
 
@@ -17,10 +18,12 @@ from sk_deltauq._sklearn import Interval, StrOptions
 class DeltaUQClassifier(NetworkClassifier):
     """Classifier with uncertainty estimates: an MLP averaged over anchors (Delta-UQ).
 
-    The network receives each row `x` together with another training row, the anchor `c`, as
-    `[c, x - c]`. Training pairs each row with random anchors. Prediction pairs each row with the
-    same `n_anchors` anchors. The mean of the probabilities over the anchors is the prediction, and
-    the spread of the logits is the epistemic uncertainty (eq. 6 of [1]_).
+    The network receives each row `x` together with an anchor `c`. By default, an anchor is a
+    random training row without its label, as in [1]_. With `anchors="neighbours"` it is a random
+    half of the nearest training rows with their labels, and the network corrects the shares of
+    the classes among them. Anchors are random in training. Prediction pairs each row with
+    `n_anchors` anchors. The mean of the probabilities over the anchors is the prediction, and the
+    spread of the logits is the epistemic uncertainty (eq. 6 of [1]_).
 
     Features are standardised internally.
 
@@ -30,8 +33,23 @@ class DeltaUQClassifier(NetworkClassifier):
         Number of units in each hidden layer.
     activation : {"relu", "tanh", "logistic", "silu", "gelu", "identity"}, default="relu"
         Activation function of the hidden layers.
+    anchors : {"random", "neighbours"}, default="random"
+        What an anchor is. "random" is a random training row without its label, the method of
+        [1]_. "neighbours" is a random half of the `n_neighbors` nearest training rows, in a metric
+        that is learnt first [5]_. They are blended with weights that fall with the distance, and
+        the network predicts what to add to the logarithm of the shares of the classes. Rows equal
+        to `x` never count, and in training no rows of the same group (`groups`) and no held-out
+        rows. It is more accurate where near rows have the same label.
     n_anchors : int, default=20
-        Number of training rows used as anchors in prediction; all rows if there are fewer.
+        Number of anchors in prediction. With `anchors="random"`, all rows if there are fewer.
+    n_neighbors : int, default=16
+        Number of nearest training rows for `anchors="neighbours"`; at most a quarter of the
+        distinct rows.
+    anchor_pool : int or None, default=100_000
+        Largest number of training rows to keep as possible neighbours, a random sample of all rows
+        (in proportion to the weights); None keeps all. Each kept row takes about
+        `28 * n_features + 12 * n_classes + 50` bytes, and prediction searches among them. For
+        `anchors="neighbours"`.
     n_members : int, default=1
         Minimum number of networks, trained as one stacked module (see `n_networks_`). They hold
         out the folds in turn (cross-fitting). Predictions average over all pairs of network and
@@ -59,7 +77,7 @@ class DeltaUQClassifier(NetworkClassifier):
         standard deviation of 0.5 standardised units. A callable is called as `T(rows, generator)`
         with a tensor of standardised rows, of shape (n_rows, n_features), and a
         `torch.Generator`, and returns a tensor of this shape. The pair is also an augmentation of
-        the rows: it is the row `x + T(c) - c` with the anchor `T(c)`.
+        the rows: it is the row `x + T(c) - c` with the anchor `T(c)`. Only for `anchors="random"`.
     temper : bool, default="deprecated"
         Deprecated. True is `calibration="spread"`, and False is `calibration=None`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic", "fourier", None}, default="auto"
@@ -116,7 +134,8 @@ class DeltaUQClassifier(NetworkClassifier):
     module : callable, default=None
         Factory of a torch module that replaces the multilayer perceptron, called once per member
         as `module(in_features, out_features)`. Its inputs are `[c, x - c]`, so `in_features` is
-        twice the width of the (embedded) features. `hidden_layer_sizes` and `activation` are then
+        twice the width of the (embedded) features; with `anchors="neighbours"`, they are the
+        features and a description of the neighbours. `hidden_layer_sizes` and `activation` are
         ignored, and `embedding="auto"` means None. The factory and its modules run with float32 on
         the CPU as torch's defaults and without autocast, also if the caller has set others.
     net_params : dict, default=None
@@ -133,8 +152,9 @@ class DeltaUQClassifier(NetworkClassifier):
 
     Attributes
     ----------
-    anchors_ : ndarray of shape (min(n_anchors, n_samples), n_features)
-        Training rows used as anchors, in the units of `X`.
+    anchors_ : ndarray of shape (n_rows, n_features)
+        Training rows that anchors are made of, in the units of `X`: the `min(n_anchors,
+        n_samples)` anchors, or the possible neighbours (see `anchor_pool`).
     n_networks_ : int
         Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
         (or groups) together. One member is five networks below 75 rows, one from 600 rows on.
@@ -181,8 +201,15 @@ class DeltaUQClassifier(NetworkClassifier):
     `p(y | x, c)` over the anchors. Only then is the mutual information the difference of two
     entropies.
 
-    `warm_start` keeps the weights and draws the anchors from the new training rows. The prediction
-    for a row does not depend on the other rows in `X`, up to rounding in float32.
+    With `anchors="neighbours"`, the metric minimises the squared error of the shares of the
+    classes among the neighbours [5]_. The first layer sees the row and, for two metrics, the
+    difference from the weighted mean neighbour, the shares of the classes, their spread, and the
+    mean distance. The Notes of `DeltaUQRegressor` describe the rest. The fitted model contains its
+    training rows and labels, also in a file.
+
+    `warm_start` keeps the weights and draws the anchors from the new training rows; `partial_fit`
+    adds new rows to the possible neighbours. The prediction for a row does not depend on the other
+    rows in `X`, up to rounding in float32.
 
     References
     ----------
@@ -192,6 +219,7 @@ class DeltaUQClassifier(NetworkClassifier):
        NeurIPS 2022.
     .. [3] Guo et al., "On Calibration of Modern Neural Networks", ICML 2017.
     .. [4] Rahaman and Thiery, "Uncertainty Quantification and Deep Ensembles", NeurIPS 2021.
+    .. [5] Weinberger and Tesauro, "Metric Learning for Kernel Regression", AISTATS 2007.
 
     Examples
     --------
@@ -210,7 +238,10 @@ class DeltaUQClassifier(NetworkClassifier):
     hidden_layer_sizes: Any = (50, 50)
     activation: str = "relu"
     _: KW_ONLY
+    anchors: str = "random"
     n_anchors: int = 20
+    n_neighbors: int = 16
+    anchor_pool: int | None = 100_000
     n_members: int = 1
     class_weight: dict | str | None = None
     calibration: str | None = "distance"
@@ -240,10 +271,24 @@ class DeltaUQClassifier(NetworkClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkClassifier._parameter_constraints,
         **MODULE_CONSTRAINT,
+        "anchors": [StrOptions({"neighbours", "random"})],
         "n_anchors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "anchor_pool": [Interval(Integral, 2, None, closed="left"), None],
         "anchor_corruption": CORRUPTION_CONSTRAINT,
         "temper": ["boolean", StrOptions({"deprecated"})],
     }
 
     def _method(self, plan):
-        return Anchored(self.n_anchors, self.module)
+        if self.anchors == "random":
+            return Anchored(self.n_anchors, self.module)
+        if self.anchor_corruption is not None:
+            raise ValueError(
+                'anchor_corruption corrupts single rows, so it needs anchors="random"; got '
+                f"anchor_corruption={self.anchor_corruption!r} with anchors={self.anchors!r}. Set "
+                "anchor_corruption=None, or take random anchors."
+            )
+        return NearestAnchors(
+            *(self.n_anchors, self.n_neighbors, self.anchor_pool, self.module),
+            n_classes=len(self.classes_),
+        )

@@ -28,10 +28,10 @@ DIFFERENT_BY_METHOD = {"anchors_", "loss_curve_", "module", "n_components_", "n_
 # Names whose text depends on the kind: one reference for regressors, one for classifiers.
 DIFFERENT_BY_KIND = {"validation_scores_"}
 
-# Names whose text has no reference: the anchors of the classifier are random rows, and PBP counts
+# Names whose text has no reference: the neighbours of the classifier have labels, and PBP counts
 # passes instead of epochs and has one output.
 INDEPENDENT = {
-    "DeltaUQClassifier": {"anchors_", "module", "n_anchors"},
+    "DeltaUQClassifier": {"anchor_pool", "anchors"},
     "PBPRegressor": {
         *("early_stopping", "hidden_layer_sizes", "max_iter", "n_iter_no_change"),
         *("validation_fraction", "best_validation_score_", "n_iter_", "n_outputs_"),

@@ -71,7 +71,7 @@ class TrainingHalves:
     @property
     def n_floats(self) -> int:
         """Floats of each member that `describe_all` keeps."""
-        n_targets = self.rows.y.shape[1]
+        n_targets = self.network.n_targets
         n_values = count_outputs(self.rows.x.shape[1], n_targets) + n_targets
         return self.near.shape[1] * len(self.halves) * n_values
 
@@ -144,7 +144,7 @@ class DescribedHalves:
         member, drawn = self.halves.draw(order)
         _, n_rows, n_halves, _ = self.values.shape
         places = (member * n_rows + order) * n_halves + drawn
-        table, n_targets = self.values.flatten(0, 2), self.halves.rows.y.shape[1]
+        table, n_targets = self.values.flatten(0, 2), self.halves.network.n_targets
 
         def take(bounds: Bounds) -> Inputs:
             found = table[places[:, bounds[0][0] : bounds[-1][1]]].transpose(1, 2)

@@ -13,12 +13,16 @@ from sk_deltauq._networks.selection import Neighbours, blend
 _TABLES = "x", "y", "weights", "groups"
 _METRIC = "unit", "scales", "directions"
 
+# Added to the shares of the classes among the neighbours: no neighbour has most of the classes,
+# and their logarithm must be finite.
+_ABSENT_CLASS = 0.05
+
 
 class NeighbourNetwork(Network):
     """Networks on a row and its neighbours; components are pairs of a member and an anchor.
 
-    The rows of the pool, their targets, the metric and the subsets are buffers, so that they are
-    stored.
+    With `has_classes`, the targets are indicators of classes, and the outputs are logits. The rows
+    of the pool, their targets, the metric and the subsets are buffers, so that they are stored.
     """
 
     pool_x: torch.Tensor
@@ -34,8 +38,9 @@ class NeighbourNetwork(Network):
     # of earlier calls. Only training needs it.
     row_numbers: torch.Tensor
 
-    def __init__(self, core: Core):
+    def __init__(self, core: Core, has_classes: bool = False):
         super().__init__(core)
+        self._has_classes = has_classes
         # A stored network does not name a buffer that is None.
         self.register_buffer("pool_groups", None)
         self._rows: PoolRows | None = None
@@ -47,6 +52,11 @@ class NeighbourNetwork(Network):
     @property
     def n_components(self) -> int:
         return self.core.n_members * len(self.subsets)
+
+    @property
+    def n_targets(self) -> int:
+        """Number of targets of a neighbour; for a classifier, the number of classes."""
+        return self.pool_y.shape[1]
 
     @property
     def metric(self) -> Metric:
@@ -120,6 +130,8 @@ class NeighbourNetwork(Network):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Describe the neighbours of rows `(member, sample, feature)`, see `blend`.
 
+        For a classifier, the level is the logarithm of the shares of the classes: logits.
+
         `near` are numbers of distinct rows, `(member, sample, neighbour)`, and `used` is `(member,
         sample, subset, neighbour)`. The distances are measured if they are not given.
         """
@@ -129,7 +141,9 @@ class NeighbourNetwork(Network):
             distance = self.metric.measure(x, values)
         if log_weights is not None:
             log_weights = _take(log_weights, near)
-        return blend(x, Neighbours(values, distance, log_weights, used), self.pool_y.shape[1])
+        found = Neighbours(values, distance, log_weights, used)
+        features, level = blend(x, found, self.n_targets)
+        return features, (level + _ABSENT_CLASS).log() if self._has_classes else level
 
     def measure_distance(self, x: torch.Tensor, near: torch.Tensor) -> torch.Tensor:
         """Return squared distances of rows `(member, sample, feature)` to their neighbours."""

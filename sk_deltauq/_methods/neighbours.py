@@ -6,6 +6,8 @@ similarity, and the network predicts the difference from their targets::
 
     mean = y_c + g(x, x - c, y_c, ...)
 
+A classifier adds the logarithm of the shares of the classes among the neighbours to its logits.
+
 As in the paper, anchors are random in training, and at prediction the mean and the spread over
 several anchors are the prediction and its epistemic uncertainty (eq. 6).
 
@@ -22,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.functional import one_hot
 
 from sk_deltauq._host import Stream, numpy_rng, one_thread, torch_generators
 from sk_deltauq._methods.anchored import draw_anchor_keys, pick_references
@@ -45,7 +48,8 @@ class NearestAnchors(Method):
 
     `pool_size` is the number of training rows that may be neighbours, None for all. `inflation` is
     the strength of the distance-based inflation of the standard deviation, None for estimators
-    without standard deviations.
+    without standard deviations. `n_classes` is the number of classes of a classifier, whose
+    targets are class numbers; None for a regressor.
     """
 
     n_anchors: int
@@ -53,17 +57,19 @@ class NearestAnchors(Method):
     pool_size: int | None = None
     module: Callable[..., nn.Module] | None = None
     inflation: float | None = None
+    n_classes: int | None = None
 
     ddof: ClassVar[int] = 1
     fixed_parameters: ClassVar[tuple[str, ...]] = ("anchors", "n_neighbors")
 
     def network(self, spec: NetworkSpec) -> NeighbourNetwork:
-        n_extra = count_outputs(spec.n_features, spec.n_targets)
+        n_targets = spec.n_targets if self.n_classes is None else self.n_classes
+        n_extra = count_outputs(spec.n_features, n_targets)
         if self.module is None:
             core: Core = MLP(spec, n_extra=n_extra)
         else:
             core = UserModules(spec, self.module, n_extra=n_extra)
-        return NeighbourNetwork(core)
+        return NeighbourNetwork(core, has_classes=self.n_classes is not None)
 
     def draw(self, network: Network, context: DrawContext):
         """Draw the pool, the subsets of neighbours, and the reference rows; learn the metric."""
@@ -71,7 +77,7 @@ class NearestAnchors(Method):
         data, earlier, device = context.data, context.earlier, context.settings.device
         new_keys = draw_anchor_keys(context.seed, data, context.call)
         groups = None if data.groups is None else torch.from_numpy(data.groups).to(data.x)
-        rows = PoolRows(data.x, data.y, data.weights, groups)
+        rows = PoolRows(data.x, self._make_targets(data.y), data.weights, groups)
         X, keys, numbers = data.X, new_keys, np.arange(len(data.X))
         if earlier:
             rows = network.pool_rows.to("cpu").append(rows)
@@ -96,6 +102,12 @@ class NearestAnchors(Method):
             # a row, the weights of its neighbours hardly change.
             kept |= pick_references(context, new_keys, self.inflation, metric.measure_effects())
         return kept
+
+    def _make_targets(self, y: torch.Tensor) -> torch.Tensor:
+        """Return the targets that neighbours show: indicators of the classes, for labels."""
+        if self.n_classes is None:
+            return y
+        return one_hot(y.squeeze(1).long(), self.n_classes).to(y)
 
     def _learn_metric(self, rows: PoolRows, numbers: torch.Tensor, context: DrawContext) -> Metric:
         (generator,) = torch_generators(context.seed, Stream.METRIC, [0])

@@ -1,11 +1,24 @@
 """What networks see of the neighbours of a row at prediction."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
 from sk_deltauq._methods.metric import Metric
-from tests._methods.neighbour_data import SPLIT, D, M, make_data, make_network, take_rows
+from sk_deltauq._methods.neighbours import NearestAnchors
+from tests._helpers import make_spec
+from tests._methods.neighbour_data import (
+    SPLIT,
+    D,
+    M,
+    N,
+    make_context,
+    make_data,
+    make_network,
+    take_rows,
+)
 
 
 def perceptron(n_in, n_out):
@@ -17,6 +30,28 @@ def use_metric(network, data, scale):
     scales = torch.full((M, 2, D), scale)
     metric = Metric(torch.ones(D), scales, torch.zeros(M, 0, D, D))
     network.set_pool(network.pool_rows, metric, network.subsets)
+
+
+def test_logits_are_added_to_the_logarithm_of_the_shares_of_the_classes():
+    """With all weights at zero, the probabilities are the smoothed shares of the neighbours."""
+    data = make_data()
+    data = replace(data, y=(torch.arange(N) % 3).float()[:, None])
+    method = NearestAnchors(1, 6, n_classes=3)
+    network = method.network(make_spec(D, 3, range(M), sizes=()))
+    method.draw(network, make_context(data))
+    assert network.n_targets == 3
+    use_metric(network, data, 0.7)
+    with torch.no_grad():
+        network.core.first.weight.zero_()
+        network.core.first.bias.zero_()
+        x = make_data(4, seed=1).x
+        found = network.components(x.T)[:, :, 0].softmax(dim=1)  # (member, class, sample)
+    for s, row in enumerate(x):
+        nearest = (data.x - row).square().sum(dim=1).topk(6, largest=False).indices
+        weights = (0.7 * (data.x[nearest] - row)).square().sum(dim=1).neg().softmax(dim=0)
+        shares = torch.stack([weights[data.y[nearest, 0] == k].sum() for k in range(3)])
+        expected = (shares + 0.05) / 1.15
+        torch.testing.assert_close(found[:, :, s], expected.expand(M, 3), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("module", [None, perceptron])
