@@ -77,7 +77,8 @@ class DeltaUQClassifier(NetworkClassifier):
         standard deviation of 0.5 standardised units. A callable is called as `T(rows, generator)`
         with a tensor of standardised rows, of shape (n_rows, n_features), and a
         `torch.Generator`, and returns a tensor of this shape. The pair is also an augmentation of
-        the rows: it is the row `x + T(c) - c` with the anchor `T(c)`. Only for `anchors="random"`.
+        the rows: it is the row `x + T(c) - c` with the anchor `T(c)`. With `anchors="neighbours"`,
+        it is this row with its own neighbours, for a random training row `c`.
     temper : bool, default="deprecated"
         Deprecated. True is `calibration="spread"`, and False is `calibration=None`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic", "fourier", None}, default="auto"
@@ -282,12 +283,6 @@ class DeltaUQClassifier(NetworkClassifier):
     def _method(self, plan):
         if self.anchors == "random":
             return Anchored(self.n_anchors, self.module)
-        if self.anchor_corruption is not None:
-            raise ValueError(
-                'anchor_corruption corrupts single rows, so it needs anchors="random"; got '
-                f"anchor_corruption={self.anchor_corruption!r} with anchors={self.anchors!r}. Set "
-                "anchor_corruption=None, or take random anchors."
-            )
         return NearestAnchors(
             *(self.n_anchors, self.n_neighbors, self.anchor_pool, self.module),
             n_classes=len(self.classes_),

@@ -177,12 +177,6 @@ def test_prediction_sets_and_outlier_scores():
         model.outlier_score(X[:3], kind="reverse_anchoring")
 
 
-def test_corrupted_anchors_need_random_anchors():
-    X, y = board()
-    with pytest.raises(ValueError, match=r'anchor_corruption .* needs anchors="random"'):
-        make(anchor_corruption="swap").fit(X, y)
-
-
 def test_equal_seeds_give_equal_models():
     X, y = board()
     assert_same_answers(*(answers(make(n_members=2).fit(X, y), X) for _ in range(2)))

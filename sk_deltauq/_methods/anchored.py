@@ -134,7 +134,12 @@ class Anchored(Method):
         The paper shuffles the mini-batch for its anchors. Drawing from all rows of the member
         costs the same here, and the anchors are independent of the batch.
         """
-        extra = ExtraInputs(rows.x.shape[1], lambda order: rows.draw_partners())
+        extra = ExtraInputs(
+            rows.x.shape[1],
+            lambda order: rows.draw_partners(),
+            follow=lambda inputs, change: (inputs[1] + change,),
+            are_anchors=True,
+        )
         return Batches(rows, batch_size, extra)
 
     def finish(self, network: Network) -> None:

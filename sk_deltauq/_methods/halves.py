@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -43,6 +44,7 @@ class TrainingHalves:
     distance: torch.Tensor  # squared, (member, row, head, neighbour)
     halves: torch.Tensor  # bool, (half, neighbour)
     blocks: list[tuple[slice, slice]]  # halves, and the neighbours of which they are made
+    groups: torch.Tensor | None  # (row,), -1 for validation rows
 
     @classmethod
     def find(cls, network: NeighbourNetwork, rows: TrainingRows) -> TrainingHalves:
@@ -66,7 +68,7 @@ class TrainingHalves:
             drawn.append(torch.ones((_N_THINNED_HALVES, found[-1][0].shape[2]), dtype=torch.bool))
         near, counts, distance = (torch.cat(parts, dim=-1) for parts in zip(*found, strict=True))
         halves = torch.block_diag(*drawn).bool().to(near.device)
-        return cls(network, rows, near, counts, distance, halves, _list_blocks(drawn))
+        return cls(network, rows, near, counts, distance, halves, _list_blocks(drawn), groups)
 
     @property
     def n_floats(self) -> int:
@@ -115,6 +117,53 @@ class TrainingHalves:
                 descriptions.append(torch.cat([features, level], dim=1).permute(0, 3, 2, 1))
             found.append(torch.cat(descriptions, dim=2))
         return DescribedHalves(self, torch.cat(found, dim=1))
+
+    def describe_changed(
+        self, inputs: tuple[torch.Tensor, ...], change: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        """Describe a random half of the neighbours of changed samples, for `ExtraInputs`.
+
+        The rows that a sample was made of do not count: their targets are its own.
+        """
+        x = inputs[0].transpose(1, 2)
+        changed = change.transpose(1, 2) + x
+        shape = *x.shape[:2], self.network.pool.n_neighbors
+        near = torch.zeros(shape, dtype=torch.long, device=x.device)
+        used = torch.zeros(shape, dtype=torch.bool, device=x.device)
+        is_changed = change.flatten(1).any(dim=1)
+        for member in is_changed.nonzero()[:, 0].tolist():
+            found, counts = self.network.pool.find(
+                changed[member],
+                by_tree=True,
+                groups=self._find_groups(x[member]),
+                origin=x[member],
+            )
+            found, counts = (part[min(member, len(part) - 1)] for part in (found, counts))
+            drawn = torch.randint(
+                _N_HALVES, x.shape[1:2], generator=self.rows.generators[member], device="cpu"
+            )
+            near[member, :, : found.shape[1]] = found
+            halves = self.halves[drawn.to(x.device), : found.shape[1]]
+            used[member, :, : found.shape[1]] = counts & halves
+        made = self.network.describe(changed, near, used.unsqueeze(2))
+        is_changed = is_changed[:, None, None]
+        return tuple(
+            torch.where(is_changed, new.squeeze(2), old)
+            for new, old in zip(made, inputs[1:], strict=True)
+        )
+
+    def _find_groups(self, x: torch.Tensor) -> torch.Tensor | None:
+        """Return the groups of training rows `(sample, feature)`."""
+        if self.groups is None:
+            return None
+        found = [self._group_of_row[row.tobytes()] for row in x.cpu().contiguous().numpy()]
+        return torch.tensor(found, dtype=x.dtype, device=x.device)
+
+    @cached_property
+    def _group_of_row(self) -> dict[bytes, float]:
+        assert self.groups is not None
+        rows = self.rows.x.cpu().numpy()
+        return {row.tobytes(): g for row, g in zip(rows, self.groups.tolist(), strict=True)}
 
     def draw(self, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the members, `(member, 1)`, and a random half for each sample of `order`."""

@@ -123,7 +123,8 @@ class NearestAnchors(Method):
         assert isinstance(network, NeighbourNetwork)
         found = TrainingHalves.find(network, rows)
         halves = found.describe_all() if found.n_floats <= _MOST_FLOATS else found
-        return Batches(rows, batch_size, ExtraInputs(halves.width, halves.begin_epoch))
+        extra = ExtraInputs(halves.width, halves.begin_epoch, follow=found.describe_changed)
+        return Batches(rows, batch_size, extra)
 
     def finish(self, network: Network) -> None:
         """Let all members see the targets of all rows."""

@@ -209,17 +209,24 @@ class Pool(nn.Module):
         return Pool(distinct, index, values, log_weights, present, n_neighbors)
 
     def find(
-        self, x: torch.Tensor, *, by_tree: bool, groups: torch.Tensor | None = None
+        self,
+        x: torch.Tensor,
+        *,
+        by_tree: bool,
+        groups: torch.Tensor | None = None,
+        origin: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Find the nearest rows that a member has, and that differ from the row.
 
         `x` is `(row, feature)`, on the device of the pool; `groups`, `(row,)`, are groups whose
-        rows do not count. Returns numbers of distinct rows, `(member, row, neighbour)`, nearest
-        first, and which of them count.
+        rows do not count. `origin` are rows that `x` was made of: neighbours must differ from
+        them instead of from `x`. Returns numbers of distinct rows, `(member, row, neighbour)`,
+        nearest first, and which of them count.
         """
         width = self._n_candidates
         near = self.index.search(x, width, by_tree=by_tree)
-        counts = ((self.x[near] - x.unsqueeze(1)).abs() > _EQUAL).any(dim=2)
+        origin = x if origin is None else origin
+        counts = ((self.x[near] - origin.unsqueeze(1)).abs() > _EQUAL).any(dim=2)
         if groups is not None and self.groups is not None:
             counts = counts & (self.groups[near] != groups[:, None])
         counts = counts & self.present[:, near]  # (member, row, candidate)

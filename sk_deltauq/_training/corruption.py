@@ -2,8 +2,8 @@
 
 In some mini-batches the network sees `[T(c), x - c]` in place of `[c, x - c]`, with a corruption T
 and the same target (section 4). This pair is the row `x + T(c) - c` with the anchor `T(c)`. So
-anchors are corrupted, and rows are augmented. A method without anchors can have the second part
-alone: `x + T(c) - c` for a random training row `c`.
+anchors are corrupted, and rows are augmented. A method whose anchors are no single rows can have
+the second part alone: `x + T(c) - c` for a random training row `c`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from sk_deltauq._training.rows import Batches, ExtraInputs
 
 # One mini-batch in ten, as in the paper.
 _SHARE = 0.1
@@ -57,24 +59,33 @@ class CorruptedBatches:
     batches: Iterable  # yields `(inputs, target)`; inputs are `(member, feature, sample)`
     corruption: Corruption
     generators: list[torch.Generator]  # one per member
-    has_anchors: bool  # the second input holds the anchors
+    extra: ExtraInputs | None  # what the inputs after the first one are
 
     def __iter__(self):
-        for (x, *rest), target in self.batches:
-            draws = [float(torch.rand((), generator=g, device="cpu")) for g in self.generators]
-            chosen = [member for member, draw in enumerate(draws) if draw < _SHARE]
-            if chosen:
-                x, *rest = x.clone(), *(part.clone() for part in rest)
-            for member in chosen:
-                generator = self.generators[member]
-                anchors = (
-                    rest[0][member].T if self.has_anchors else _shuffle(x[member].T, generator)
-                )
-                change = self._corrupt(anchors, generator) - anchors
-                x[member] += change.T
-                if self.has_anchors:
-                    rest[0][member] += change.T
-            yield (x, *rest), target
+        for inputs, target in self.batches:
+            change = self._draw_change(inputs)
+            if change is not None:
+                follow = self.extra.follow if self.extra else None
+                rest = follow(inputs, change) if follow else inputs[1:]
+                inputs = (inputs[0] + change, *rest)
+            yield inputs, target
+
+    def _draw_change(self, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor | None:
+        """Draw what corruption adds to the rows of each member; None for a batch without any."""
+        x = inputs[0]
+        draws = [float(torch.rand((), generator=g, device="cpu")) for g in self.generators]
+        chosen = [member for member, draw in enumerate(draws) if draw < _SHARE]
+        if not chosen:
+            return None
+        change = torch.zeros_like(x)
+        for member in chosen:
+            generator = self.generators[member]
+            if self.extra is not None and self.extra.are_anchors:
+                rows = inputs[1][member].T
+            else:
+                rows = _shuffle(x[member].T, generator)
+            change[member] = (self._corrupt(rows, generator) - rows).T
+        return change
 
     def _corrupt(self, rows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         """Corrupt rows `(row, feature)`; a function of the user may fail."""
@@ -89,16 +100,12 @@ class CorruptedBatches:
         return found.to(rows)
 
 
-def corrupt_batches(
-    batches: Iterable, params: Mapping[str, Any], generators: list[torch.Generator]
-) -> Iterable:
+def corrupt_batches(batches: Batches, params: Mapping[str, Any]) -> Iterable:
     """Corrupt mini-batches as the parameters of an estimator ask for."""
     corruption = find_corruption(params)
     if corruption is None:
         return batches
-    return CorruptedBatches(
-        batches, corruption, generators, has_anchors="anchor_corruption" in params
-    )
+    return CorruptedBatches(batches, corruption, batches.rows.generators, batches.extra)
 
 
 def find_corruption(params: Mapping[str, Any]) -> Corruption | None:

@@ -177,7 +177,7 @@ def prepare_fit(
         net, network = None, method.network(spec)
         spec = replace(spec, generators=[])
     kept = method.draw(network, context)
-    batches = corrupt_batches(method.batches(network, rows, batch_size), params, rows.generators)
+    batches = corrupt_batches(method.batches(network, rows, batch_size), params)
     net = make_net(network, head, settings, batch_size, previous=net)
     start = TrainedNet(net, method, kept, seed, call, fixed, spec, settings)
     return NetworkFit(settings, rows, batches, context, start)

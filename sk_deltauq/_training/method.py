@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import torch
 
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import Network, NetworkSpec
-from sk_deltauq._training.rows import TrainingRows
+from sk_deltauq._training.rows import Batches, TrainingRows
 from sk_deltauq._training.settings import TrainingSettings
 from sk_deltauq._validation import FitData
 
@@ -60,8 +60,8 @@ class Method(ABC):
         """
 
     @abstractmethod
-    def batches(self, network: Network, rows: TrainingRows, batch_size: int) -> Iterable:
-        """Return an iterable over the mini-batches `(inputs, (y, weights))` of an epoch."""
+    def batches(self, network: Network, rows: TrainingRows, batch_size: int) -> Batches:
+        """Return the mini-batches `(inputs, (y, weights))` of an epoch."""
 
     @abstractmethod
     def finish(self, network: Network) -> None:

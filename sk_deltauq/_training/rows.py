@@ -133,10 +133,18 @@ class ExtraInputs:
     `take(bounds)`, which returns one or several inputs, each `(member, feature, sample)`, of the
     samples in these mini-batches. The numbers of a sample must come from the generator of its
     member alone, so that a member meets the same numbers alone and in a stack.
+
+    `follow(inputs, change)` returns the extra inputs after a change of the rows. `inputs` are all
+    inputs before it, and `change` is `(member, feature, sample)`, zero for members whose rows do
+    not change. None means that the extra inputs stay.
     """
 
     width: int  # floats per sample
     begin_epoch: Callable[[torch.Tensor], Callable[[Bounds], Inputs]]
+    follow: Callable[[tuple[torch.Tensor, ...], torch.Tensor], tuple[torch.Tensor, ...]] | None = (
+        None
+    )
+    are_anchors: bool = False  # whether there is one extra input, other training rows
 
 
 @dataclass(frozen=True)

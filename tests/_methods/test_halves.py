@@ -1,5 +1,7 @@
 """Random halves of the neighbours: what the networks see in training."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -158,3 +160,71 @@ def test_few_rows_have_no_thinned_neighbours_twice():
         assert not outside.any()
         for row in halves.near[0][:, columns].tolist():
             assert len(set(row)) == len(row)
+
+
+# Corrupted rows
+
+
+def change_rows(data, groups=None, targets=None):
+    """All rows as samples of each member, of which only member 1 changes.
+
+    The neighbours have other `targets`, which the metric does not know.
+    """
+    data = replace(data, groups=groups)
+    _, network, _ = make_network(data, n_neighbors=6)
+    if targets is not None:
+        network.pool_y = targets
+    halves = TrainingHalves.find(network, take_rows(data, SPLIT))
+    order = torch.arange(N).expand(M, -1)
+    x = data.x[order].transpose(1, 2)
+    n_features = halves.describe_all().width - 1
+    inputs = x, torch.full((M, n_features, N), 7.0), torch.full((M, 1, N), 8.0)
+    change = torch.zeros_like(x)
+    change[1] = 0.01
+    return halves, inputs, change
+
+
+def test_members_whose_rows_stay_keep_their_inputs():
+    data = make_data()
+    halves, inputs, change = change_rows(data)
+    found, level = halves.describe_changed(inputs, change)
+    assert (found[0] == 7).all()
+    assert (level[0] == 8).all()
+    assert (level[1] != 8).all()
+
+
+@pytest.mark.parametrize("groups", [None, (make_data().X[:, 0] > 0).astype(int)])
+def test_a_corrupted_row_sees_neither_its_own_target_nor_its_group(groups):
+    """A target that only the row itself (or its group) knows never reaches the inputs."""
+    data = make_data()
+    own = [3] if groups is None else np.flatnonzero(groups == groups[3])
+
+    def look(value):
+        targets = data.y.clone()
+        targets[own] = value
+        halves, inputs, change = change_rows(data, groups, targets)
+        everyone = replace(halves, halves=torch.ones_like(halves.halves))
+        return [part[1] for part in everyone.describe_changed(inputs, change)]
+
+    for one, other in zip(look(0.0), look(100.0), strict=True):
+        torch.testing.assert_close(one[:, 3], other[:, 3])
+        assert (one != other).any(), "other rows have them as neighbours"
+
+
+def test_changed_rows_have_the_neighbours_of_their_new_place():
+    """Without halves of their own, all neighbours: compare with the network's own description."""
+    data = make_data()
+    halves, inputs, change = change_rows(data)
+    change[1] = 1.5
+    everyone = replace(halves, halves=torch.ones_like(halves.halves))
+    _, level = everyone.describe_changed(inputs, change)
+    network = halves.network
+    pool, moved = network.pool, (inputs[0] + change)[1].T
+    for s in range(N):
+        squares = (network._index._move(moved[s : s + 1]) - network._index._move(pool.x)).square()
+        distance = squares.sum(dim=1)
+        distance[~pool.present[1] | (pool.x == data.x[s]).all(dim=1)] = np.inf
+        nearest = distance.topk(6, largest=False).indices.expand(M, 1, -1)
+        rows = moved[s].expand(M, 1, -1)
+        _, expected = network.describe(rows, nearest, torch.ones((M, 1, 1, 6), dtype=torch.bool))
+        torch.testing.assert_close(level[1, 0, s], expected[1, 0, 0, 0], rtol=1e-3, atol=1e-4)

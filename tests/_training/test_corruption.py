@@ -6,6 +6,7 @@ import torch
 
 from sk_deltauq import DeltaUQClassifier, baselines, load
 from sk_deltauq._training.corruption import CORRUPTIONS, CorruptedBatches
+from sk_deltauq._training.rows import ExtraInputs
 
 ROWS = torch.randn(2, 5, 64, generator=torch.Generator().manual_seed(0))  # (member, feature, row)
 ANCHORS = torch.randn(2, 5, 64, generator=torch.Generator().manual_seed(1))
@@ -13,14 +14,24 @@ TARGET = "target"
 N_BATCHES = 400
 
 
+def never(order):
+    raise AssertionError("These mini-batches are there already.")
+
+
 def generators(members):
     return [torch.Generator().manual_seed(member) for member in members]
 
 
-def corrupted(name, members=(0, 1), *, has_anchors=True):
+ANCHORED = ExtraInputs(5, never, lambda inputs, change: (inputs[1] + change,), are_anchors=True)
+# Extra inputs that stay, and extra inputs that follow: here, the sum of the change.
+STAYING = ExtraInputs(5, never)
+FOLLOWING = ExtraInputs(5, never, lambda inputs, change: (change.sum(dim=1, keepdim=True),))
+
+
+def corrupted(name, members=(0, 1), extra=ANCHORED):
     inputs = (ROWS[list(members)], ANCHORS[list(members)])
     batches = CorruptedBatches(
-        [(inputs, TARGET)] * N_BATCHES, CORRUPTIONS[name], generators(members), has_anchors
+        [(inputs, TARGET)] * N_BATCHES, CORRUPTIONS[name], generators(members), extra
     )
     return list(batches)
 
@@ -39,9 +50,17 @@ def test_the_network_sees_the_corrupted_anchor_and_the_same_difference(name):
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
 def test_a_method_without_anchors_keeps_its_other_inputs(name):
-    found = corrupted(name, has_anchors=False)
+    found = corrupted(name, extra=STAYING)
     assert all(torch.equal(c, ANCHORS) for (_, c), _ in found)
     assert any(not torch.equal(x, ROWS) for (x, _), _ in found)
+
+
+def test_inputs_that_depend_on_the_rows_follow_them():
+    found = corrupted("swap", extra=FOLLOWING)
+    changed = [((x - ROWS).sum(dim=1, keepdim=True), c) for (x, c), _ in found if c.shape[1] == 1]
+    assert 0.1 < len(changed) / N_BATCHES < 0.3  # one in ten of each member
+    for expected, c in changed:
+        torch.testing.assert_close(c, expected, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
@@ -72,6 +91,7 @@ def double(rows, generator):
     "make",
     [
         lambda c: DeltaUQClassifier(anchor_corruption=c, n_anchors=3),
+        lambda c: DeltaUQClassifier(anchor_corruption=c, n_anchors=3, anchors="neighbours"),
         lambda c: baselines.DeepEnsembleClassifier(input_corruption=c, n_members=2),
         lambda c: baselines.MCDropoutClassifier(input_corruption=c, n_masks=3),
     ],
