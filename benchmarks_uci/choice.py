@@ -180,6 +180,9 @@ def predict_conformal_quantiles(train: Rows, X_test: np.ndarray, seed: int) -> n
 METHODS: dict[str, Callable[[Rows, np.ndarray, int], np.ndarray]] = {
     "Delta-UQ": predict_ours(DeltaUQRegressor()),
     "Delta-UQ, 5 members": predict_ours(DeltaUQRegressor(n_members=5)),
+    "Delta-UQ, 5 members, neighbours": predict_ours(
+        DeltaUQRegressor(n_members=5, anchors="neighbours", n_anchors=10, refine_mean=True)
+    ),
     "deep ensemble": predict_ours(DeepEnsembleRegressor()),
     "Gaussian process": predict_normal(GaussianProcess()),
     "Gaussian process, one scale": predict_simple_process,
