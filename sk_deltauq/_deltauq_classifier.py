@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, ClassVar
 
 from sk_deltauq._estimators.network_classifier import NetworkClassifier
-from sk_deltauq._estimators.parameters import CORRUPTION_CONSTRAINT, MODULE_CONSTRAINT
+from sk_deltauq._estimators.parameters import (
+    ANCHOR_CONSTRAINTS,
+    CORRUPTION_CONSTRAINT,
+    MODULE_CONSTRAINT,
+)
 from sk_deltauq._methods.anchored import Anchored
 from sk_deltauq._methods.neighbours import NearestAnchors
-from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._sklearn import StrOptions
 
 
 @dataclass(eq=False, repr=False)
@@ -272,10 +275,7 @@ class DeltaUQClassifier(NetworkClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkClassifier._parameter_constraints,
         **MODULE_CONSTRAINT,
-        "anchors": [StrOptions({"neighbours", "random"})],
-        "n_anchors": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "anchor_pool": [Interval(Integral, 2, None, closed="left"), None],
+        **ANCHOR_CONSTRAINTS,
         "anchor_corruption": CORRUPTION_CONSTRAINT,
         "temper": ["boolean", StrOptions({"deprecated"})],
     }

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 from sk_deltauq._estimators.network_regressor import NetworkRegressor
-from sk_deltauq._estimators.parameters import MODULE_CONSTRAINT
+from sk_deltauq._estimators.parameters import ANCHOR_CONSTRAINTS, MODULE_CONSTRAINT
 from sk_deltauq._methods.anchored import Anchored
 from sk_deltauq._methods.neighbours import NearestAnchors
-from sk_deltauq._sklearn import Interval, StrOptions
+from sk_deltauq._sklearn import Interval
 
 
 @dataclass(eq=False, repr=False)
@@ -299,10 +299,7 @@ class DeltaUQRegressor(NetworkRegressor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NetworkRegressor._parameter_constraints,
         **MODULE_CONSTRAINT,
-        "anchors": [StrOptions({"neighbours", "random"})],
-        "n_anchors": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "anchor_pool": [Interval(Integral, 2, None, closed="left"), None],
+        **ANCHOR_CONSTRAINTS,
         "widening": [Interval(Real, 0, None, closed="left")],
     }
 

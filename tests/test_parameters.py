@@ -20,7 +20,10 @@ CLASSES = {"regressor": DeltaUQRegressor, "classifier": DeltaUQClassifier}
 MISTAKES = {
     "hidden_layer_sizes": ["abc", 2.5, 0, -1, None],
     "activation": ["softplus", None, 1],
+    "anchors": ["nearest", None, 1],
     "n_anchors": [0, -1, 2.5, "5", None],
+    "n_neighbors": [0, -1, 2.5, None],
+    "anchor_pool": [0, 1, 2.5, "all"],
     "n_members": [0, -1, 2.5, "5", None],
     "embedding": ["wavelet", 1, True],
     "categorical_features": ["auto", 1, True],
@@ -47,9 +50,6 @@ OWN_MISTAKES = {
     "regressor": {
         "noise": ["gaussian", 1, True],
         "nll_beta": [-0.1, 1.1, "0.5", None],
-        "anchors": ["nearest", None, 1],
-        "n_neighbors": [0, -1, 2.5, None],
-        "anchor_pool": [0, 1, 2.5, "all"],
         "calibrate": ["auto", None, 2],
         "refine_mean": ["auto", None, 2],
         "target_transform": ["sqrt", 3, True],

@@ -42,6 +42,14 @@ NETWORK_CONSTRAINTS: dict[str, Any] = {
 # For methods that can also train copies of a user's own module.
 MODULE_CONSTRAINT: dict[str, Any] = {"module": [callable, None]}
 
+# For Delta-UQ.
+ANCHOR_CONSTRAINTS: dict[str, Any] = {
+    "anchors": [StrOptions({"neighbours", "random"})],
+    "n_anchors": [Interval(Integral, 1, None, closed="left")],
+    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "anchor_pool": [Interval(Integral, 2, None, closed="left"), None],
+}
+
 # For classifiers, and the name of the option of methods without anchors.
 CORRUPTION_CONSTRAINT: list[Any] = [StrOptions(set(CORRUPTIONS)), callable, None]
 
