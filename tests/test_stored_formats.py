@@ -48,6 +48,10 @@ def models():
             DeltaUQClassifier(**small, n_anchors=2, calibration="spread", early_stopping=True),
             labels,
         ),
+        "delta_uq_classifier_neighbours": (
+            DeltaUQClassifier(**small, anchors="neighbours", n_anchors=2, calibration="spread"),
+            labels,
+        ),
         "deep_ensemble_regressor": (
             baselines.DeepEnsembleRegressor(
                 **small, adversarial_epsilon=0.01, target_transform="log", noise="homoscedastic"
@@ -107,6 +111,15 @@ def test_files_of_earlier_releases_give_the_same_answers(path):
         early_stopping=False, **({"calibration": None} if "calibration" in params else {})
     )
     assert model.partial_fit(X, target).n_iter_ > 1
+
+
+def test_a_file_from_before_a_parameter_continues_with_its_default_only():
+    model = load(FOLDER / "v1_delta_uq_classifier.safetensors")
+    assert model.get_params()["anchors"] == "random"
+    assert "anchors" not in model._trained_.fixed
+    model.set_params(anchors="neighbours", warm_start=True)
+    with pytest.raises(ValueError, match="another anchors"):
+        model.fit(rows(), model.predict(rows()))
 
 
 @pytest.mark.parametrize("kind", REGRESSOR_KINDS)

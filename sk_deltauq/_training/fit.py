@@ -53,6 +53,8 @@ _FIXED_PARAMETERS = (
     *("hidden_layer_sizes", "activation", "embedding", "n_members", "alpha", "net_params"),
     *("module", "noise"),
 )
+# Their values in files that were written before the parameter was there.
+_FIXED_BEFORE = {"anchors": "random"}
 
 
 Calibration = Callable[[StackedNet, HoldOut | None], dict[str, Any]]
@@ -338,10 +340,11 @@ def _read_fixed(
     now["hidden_layer_sizes"] = layer_sizes(params["hidden_layer_sizes"])
     if previous is None:
         return now
-    then = previous.fixed
+    then = {**_FIXED_BEFORE, **previous.fixed}
     if not plan.partial:  # a new optimizer takes the current values
         then = {**then, **{name: now[name] for name in ("alpha", "net_params") if name in now}}
-    changed = [name for name in now if now[name] is not then[name] and now[name] != then[name]]
+    shared = now.keys() & then.keys()  # n_neighbors has no value for random anchors
+    changed = [n for n in now if n in shared and now[n] is not then[n] and now[n] != then[n]]
     if changed:
         raise ValueError(
             f"Training cannot continue from the last fit with another {', '.join(changed)}. Set "
