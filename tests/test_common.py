@@ -39,6 +39,7 @@ HOLD_OUT = {
     "noise": "homoscedastic",
     "validation_fraction": 0.5,
     "dropout": "auto",
+    "anchors": "neighbours",
 }
 VARIANTS = [{}, MEMBERS, HOLD_OUT]
 # A baseline shares the code that the checks are about, and its classifier has nearly all of its
