@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from benchmarks_uci.datasets import Dataset
 from benchmarks_uci.engine.study import Protocol, Split
 
 # First seed of `development`: settings are chosen on splits that no table shows.
 FIRST_OF_DEVELOPMENT = 100
+
+# A row nearer than this share of the median distance between nearest neighbours is a near copy.
+_NEAR = 0.1
 
 # A feature with fewer distinct values cannot have a gap in its middle third.
 MIN_DISTINCT = 10
@@ -21,10 +25,7 @@ def count_hl90(data: str) -> int:
 
 def random80(dataset: Dataset, seed: int) -> Split:
     """Return a random 80/20 split of the rows in canonical order."""
-    n_rows = len(dataset.y)
-    order = dataset.order[np.random.default_rng(seed).permutation(n_rows)]
-    n_test = round(0.2 * n_rows)
-    return Split(f"seed {seed}", train=order[n_test:], test=order[:n_test])
+    return _split_at_random(dataset.order, seed)
 
 
 def hl90(dataset: Dataset) -> list[Split]:
@@ -76,6 +77,35 @@ def _split_by_feature(dataset, is_test):
     return splits
 
 
+def find_distinct(dataset: Dataset) -> np.ndarray:
+    """Return the numbers of the rows, in canonical order, without near copies of a row before.
+
+    A row is a near copy of another one if their standardised inputs are nearer than a tenth of the
+    median distance between nearest neighbours. Copies whose targets differ are dropped too.
+    """
+    X = dataset.X[dataset.order]
+    scale = X.std(axis=0)
+    tree = KDTree((X - X.mean(axis=0)) / np.where(scale > 0, scale, 1))
+    distances, _ = tree.query(tree.data, k=2)
+    pairs = tree.query_pairs(_NEAR * float(np.median(distances[:, 1])), output_type="ndarray")
+    is_kept = np.ones(len(X), dtype=bool)
+    for first, second in pairs[np.lexsort(pairs.T[::-1])]:  # in each pair, first < second
+        is_kept[second] &= not is_kept[first]
+    return dataset.order[is_kept]
+
+
+def distinct80(dataset: Dataset, seeds) -> list[Split]:
+    """Return random 80/20 splits of the rows without near copies."""
+    rows = find_distinct(dataset)
+    return [_split_at_random(rows, seed) for seed in seeds]
+
+
+def _split_at_random(rows: np.ndarray, seed: int) -> Split:
+    order = rows[np.random.default_rng(seed).permutation(len(rows))]
+    n_test = round(0.2 * len(rows))
+    return Split(f"seed {seed}", train=order[n_test:], test=order[:n_test])
+
+
 def _random(name, description, first_seed):
     """Return a protocol of 20 random 80/20 splits with consecutive seeds."""
     seeds = range(first_seed, first_seed + 20)
@@ -113,6 +143,14 @@ PROTOCOLS = {
             "tail",
             "for each feature, train on its middle two thirds and test on the two ends",
             tail,
+        ),
+        Protocol(
+            "distinct80",
+            "20 random 80/20 splits without rows that nearly repeat the inputs of another row, "
+            "seeds 0 to 19",
+            lambda dataset: distinct80(dataset, range(20)),
+            count=lambda data: 20,
+            overlapping=True,
         ),
     ]
 }

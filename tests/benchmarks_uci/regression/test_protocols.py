@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from benchmarks_uci.datasets import EMBEDDED, Sources, load
-from benchmarks_uci.regression.protocols import PROTOCOLS, gap, hl90, random80, tail
+from benchmarks_uci.regression.protocols import (
+    PROTOCOLS,
+    find_distinct,
+    gap,
+    hl90,
+    random80,
+    tail,
+)
 from tests.benchmarks_uci._helpers import toy_dataset
 
 
@@ -32,6 +39,7 @@ def test_every_row_trains_or_tests(protocol, n_rows):
         n_train = {
             "random80": n_rows - round(0.2 * n_rows),
             "development": n_rows - round(0.2 * n_rows),
+            "distinct80": n_rows - round(0.2 * n_rows),
             "hl90": round(0.9 * n_rows),
             "gap": 2 * (n_rows // 3),
             "tail": n_rows - 2 * (n_rows // 6),
@@ -55,6 +63,41 @@ def test_random_split_of_a_seed_stays_what_it_was():
     dataset = toy_dataset(n_rows=10, order=np.arange(10))
     assert random80(dataset, seed=0).test.tolist() == [4, 6]
     assert random80(dataset, seed=0).name == "seed 0"
+
+
+def test_near_copies_are_dropped():
+    """Against all pairs of distances: no two kept rows are near, each other row has a kept one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2)) * [1, 1000]
+    X = np.concatenate([X, X[:20], X[20:40] + 1e-3 * rng.normal(size=(20, 2)) * [1, 1000]])
+    X = np.column_stack([X, np.ones(160)])  # a constant input
+    dataset = toy_dataset(X=X, y=rng.normal(size=160), order=rng.permutation(160))
+    kept = find_distinct(dataset)
+    scaled = (X[:, :2] - X[:, :2].mean(axis=0)) / X[:, :2].std(axis=0)
+    between = np.linalg.norm(scaled[:, None] - scaled, axis=2)
+    np.fill_diagonal(between, np.inf)
+    limit = 0.1 * np.median(between.min(axis=1))
+    assert between[np.ix_(kept, kept)].min() >= limit
+    dropped = np.setdiff1d(np.arange(160), kept)
+    assert (between[np.ix_(dropped, kept)].min(axis=1) < limit).all()
+    # The first one in canonical order stays.
+    first = np.argmin([list(dataset.order).index(row) for row in (0, 120)])
+    assert (0, 120)[first] in kept
+    assert (0, 120)[1 - first] not in kept
+
+
+def test_splits_without_near_copies_are_those_of_the_smaller_set():
+    dataset = toy_dataset(n_rows=60)
+    repeated = toy_dataset(
+        X=np.concatenate([dataset.X, dataset.X[:15]]),
+        y=np.concatenate([dataset.y, dataset.y[:15] + 1]),
+        order=np.concatenate([dataset.order, np.arange(60, 75)]),
+    )
+    for one, other in zip(
+        splits_of("random80", dataset), splits_of("distinct80", repeated), strict=True
+    ):
+        assert one.test.tolist() == other.test.tolist()
+        assert one.train.tolist() == other.train.tolist()
 
 
 def test_no_split_of_development_is_in_the_table():
@@ -130,7 +173,7 @@ def test_features_of_few_values_are_left_out(protocol):
     assert names == ["feature x1", "feature x2"]
 
 
-@pytest.mark.parametrize("protocol", ["random80", "gap", "tail"])
+@pytest.mark.parametrize("protocol", ["random80", "gap", "tail", "distinct80"])
 def test_splits_and_hashes_do_not_depend_on_the_order_of_the_source(protocol):
     dataset = toy_dataset()
     other = shuffled(dataset)
@@ -159,6 +202,7 @@ PINNED = {
     "hl90": "100384ee0d469a4d",
     "gap": "ccdb57be6479e5c7",
     "tail": "c86b9d284595fe51",
+    "distinct80": "66f97ef9650331b1",  # as random80: no row of this set is a near copy
 }
 
 
@@ -168,19 +212,19 @@ def test_splits_stay_what_they_were(protocol):
     assert digest(splits_of(protocol, dataset), dataset) == PINNED[protocol]
 
 
-# random80, development, hl90, gap, tail
+# random80, development, hl90, gap, tail, distinct80
 PINNED_EMBEDDED = {
     "boston": [
         *("ae6efcd5a2e9cf85", "b69c9cb0f1632e56", "974975d36bbeccfd"),
-        *("8b763c99d6e287da", "c57f27f9d5c00cca"),
+        *("8b763c99d6e287da", "c57f27f9d5c00cca", "ae6efcd5a2e9cf85"),
     ],
     "concrete": [
         *("0f50d961a5e38cbc", "d2af2bac52bd9d1d", "8f2b8059df1c172f"),
-        *("ee88be1c95d9f8e5", "05d376b5fb0b0832"),
+        *("ee88be1c95d9f8e5", "05d376b5fb0b0832", "5ebf0fe0d2d6a1ae"),
     ],
     "wine": [
         *("07d91d2d02c4456b", "984451d9dbe3d4ee", "16131e8cf74d102b"),
-        *("112d48e38e278eda", "8fe606f52514d2a3"),
+        *("112d48e38e278eda", "8fe606f52514d2a3", "38b180f375f1ac4e"),
     ],
 }
 
