@@ -101,10 +101,8 @@ class DistanceInflation(nn.Module):
         self._is_sample = len(references.rows) == _N_REFERENCES
         self._probes = references.rows[:_N_PROBES]
         self.register_buffer("strength", torch.tensor(strength, dtype=torch.float64))
-        self._set_weights(np.ones(references.rows.shape[1]))
         self.awaits_effects = effects is None
-        if effects is not None:
-            self._weigh_features(effects)
+        self._weigh_features(np.ones(references.rows.shape[1]) if effects is None else effects)
 
     def measure_effects(self, components: Callable, floats_per_row: int, device: str) -> None:
         """Measure the effects of the features in networks, and weigh them in the distance.
@@ -120,12 +118,14 @@ class DistanceInflation(nn.Module):
         self._weigh_features(torch.nan_to_num(total / len(probes)).cpu().double().numpy())
 
     def _weigh_features(self, effect: np.ndarray) -> None:
+        """Set the weights of the features; all are 1 if no feature has an effect."""
         # A constant feature has an effect in the network, but never in a prediction.
         varies = np.ptp(self._distinct, axis=0) > 0
         average = effect[varies].mean() if varies.any() else 0.0
+        relative = np.ones(len(effect))
         if average > 0:
             relative = np.minimum(effect / average, len(effect))
-            self._set_weights(np.sqrt((relative + _LEAST_EFFECT) / (1 + _LEAST_EFFECT)))
+        self._set_weights(np.sqrt((relative + _LEAST_EFFECT) / (1 + _LEAST_EFFECT)))
 
     def _set_weights(self, weights: np.ndarray) -> None:
         rows, reach = self._distinct * weights.astype(np.float32), 0.0

@@ -182,8 +182,9 @@ def test_equal_seeds_give_equal_models():
     assert_same_answers(*(answers(make(n_members=2).fit(X, y), X) for _ in range(2)))
 
 
-def test_the_kind_of_anchors_is_fixed_while_training_continues():
+@pytest.mark.parametrize("kinds", [("neighbours", "random"), ("random", "neighbours")])
+def test_the_kind_of_anchors_is_fixed_while_training_continues(kinds):
     X, y = board()
-    model = make(warm_start=True).fit(X, y).set_params(anchors="random")
+    model = make(warm_start=True, anchors=kinds[0]).fit(X, y).set_params(anchors=kinds[1])
     with pytest.raises(ValueError, match="another anchors"):
         model.fit(X, y)

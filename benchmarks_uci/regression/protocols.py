@@ -94,25 +94,24 @@ def find_distinct(dataset: Dataset) -> np.ndarray:
     return dataset.order[is_kept]
 
 
-def distinct80(dataset: Dataset, seeds) -> list[Split]:
-    """Return random 80/20 splits of the rows without near copies."""
-    rows = find_distinct(dataset)
-    return [_split_at_random(rows, seed) for seed in seeds]
-
-
 def _split_at_random(rows: np.ndarray, seed: int) -> Split:
     order = rows[np.random.default_rng(seed).permutation(len(rows))]
     n_test = round(0.2 * len(rows))
     return Split(f"seed {seed}", train=order[n_test:], test=order[:n_test])
 
 
-def _random(name, description, first_seed):
+def _random(name, description, first_seed, find_rows=lambda dataset: dataset.order):
     """Return a protocol of 20 random 80/20 splits with consecutive seeds."""
     seeds = range(first_seed, first_seed + 20)
+
+    def split(dataset):
+        rows = find_rows(dataset)
+        return [_split_at_random(rows, seed) for seed in seeds]
+
     return Protocol(
         name,
         description,
-        lambda dataset: [random80(dataset, seed) for seed in seeds],
+        split,
         count=lambda data: len(seeds),
         overlapping=True,
     )
@@ -144,13 +143,12 @@ PROTOCOLS = {
             "for each feature, train on its middle two thirds and test on the two ends",
             tail,
         ),
-        Protocol(
+        _random(
             "distinct80",
             "20 random 80/20 splits without rows that nearly repeat the inputs of another row, "
             "seeds 0 to 19",
-            lambda dataset: distinct80(dataset, range(20)),
-            count=lambda data: 20,
-            overlapping=True,
+            0,
+            find_distinct,
         ),
     ]
 }

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from sk_deltauq._training.rows import Batches, ExtraInputs
+from sk_deltauq._training.rows import Batches
 
 # One mini-batch in ten, as in the paper.
 _SHARE = 0.1
@@ -56,31 +56,30 @@ class CorruptedBatches:
     and in a stack.
     """
 
-    batches: Iterable  # yields `(inputs, target)`; inputs are `(member, feature, sample)`
+    batches: Batches
     corruption: Corruption
-    generators: list[torch.Generator]  # one per member
-    extra: ExtraInputs | None  # what the inputs after the first one are
 
     def __iter__(self):
+        extra = self.batches.extra
+        follow = extra.follow if extra else None
         for inputs, target in self.batches:
             change = self._draw_change(inputs)
             if change is not None:
-                follow = self.extra.follow if self.extra else None
                 rest = follow(inputs, change) if follow else inputs[1:]
                 inputs = (inputs[0] + change, *rest)
             yield inputs, target
 
     def _draw_change(self, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor | None:
         """Draw what corruption adds to the rows of each member; None for a batch without any."""
-        x = inputs[0]
-        draws = [float(torch.rand((), generator=g, device="cpu")) for g in self.generators]
+        x, extra, generators = inputs[0], self.batches.extra, self.batches.rows.generators
+        draws = [float(torch.rand((), generator=g, device="cpu")) for g in generators]
         chosen = [member for member, draw in enumerate(draws) if draw < _SHARE]
         if not chosen:
             return None
         change = torch.zeros_like(x)
         for member in chosen:
-            generator = self.generators[member]
-            if self.extra is not None and self.extra.are_anchors:
+            generator = generators[member]
+            if extra is not None and extra.are_anchors:
                 rows = inputs[1][member].T
             else:
                 rows = _shuffle(x[member].T, generator)
@@ -105,7 +104,7 @@ def corrupt_batches(batches: Batches, params: Mapping[str, Any]) -> Iterable:
     corruption = find_corruption(params)
     if corruption is None:
         return batches
-    return CorruptedBatches(batches, corruption, batches.rows.generators, batches.extra)
+    return CorruptedBatches(batches, corruption)
 
 
 def find_corruption(params: Mapping[str, Any]) -> Corruption | None:

@@ -343,8 +343,8 @@ def _read_fixed(
     then = {**_FIXED_BEFORE, **previous.fixed}
     if not plan.partial:  # a new optimizer takes the current values
         then = {**then, **{name: now[name] for name in ("alpha", "net_params") if name in now}}
-    shared = now.keys() & then.keys()  # n_neighbors has no value for random anchors
-    changed = [n for n in now if n in shared and now[n] is not then[n] and now[n] != then[n]]
+    # Random anchors have no n_neighbors, so the two fits may have different names.
+    changed = [n for n in now if n in then and now[n] is not then[n] and now[n] != then[n]]
     if changed:
         raise ValueError(
             f"Training cannot continue from the last fit with another {', '.join(changed)}. Set "

@@ -1,5 +1,7 @@
 """Corrupted mini-batches: what a network sees, and when."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -28,12 +30,19 @@ STAYING = ExtraInputs(5, never)
 FOLLOWING = ExtraInputs(5, never, lambda inputs, change: (change.sum(dim=1, keepdim=True),))
 
 
+class SameBatch:
+    """The same mini-batch many times, with what corruption asks of `Batches`."""
+
+    def __init__(self, members, extra):
+        self.extra, self.rows = extra, SimpleNamespace(generators=generators(members))
+        self.inputs = ROWS[list(members)], ANCHORS[list(members)]
+
+    def __iter__(self):
+        return iter([(self.inputs, TARGET)] * N_BATCHES)
+
+
 def corrupted(name, members=(0, 1), extra=ANCHORED):
-    inputs = (ROWS[list(members)], ANCHORS[list(members)])
-    batches = CorruptedBatches(
-        [(inputs, TARGET)] * N_BATCHES, CORRUPTIONS[name], generators(members), extra
-    )
-    return list(batches)
+    return list(CorruptedBatches(SameBatch(members, extra), CORRUPTIONS[name]))
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)

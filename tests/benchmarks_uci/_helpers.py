@@ -5,6 +5,22 @@ import hashlib
 import numpy as np
 
 from benchmarks_uci.datasets import Dataset
+from benchmarks_uci.engine.settings import settings
+from benchmarks_uci.engine.study import task_of
+
+
+def read_settings_of_today(study):
+    """Return the function that maps a committed record to the settings that its task has today."""
+    seen = {}
+
+    def read(record):
+        task = task_of(record)
+        key = task.method, task.preset, record["n_train"]
+        if key not in seen:
+            seen[key] = settings(study.make(task, record["n_train"]))
+        return dict(seen[key])
+
+    return read
 
 
 def toy_dataset(n_rows=60, n_features=3, name="toy", seed=0, in_original_order=True, **fields):

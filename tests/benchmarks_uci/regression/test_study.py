@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks_uci.engine.records import read_compact
-from benchmarks_uci.engine.settings import settings, settings_id
+from benchmarks_uci.engine.settings import settings_id
 from benchmarks_uci.engine.study import task_of
 from benchmarks_uci.regression.study import STUDY
+from tests.benchmarks_uci._helpers import read_settings_of_today
 
 RESULTS = Path(__file__).parents[3] / "benchmarks_uci" / "results"
 
@@ -32,19 +33,15 @@ def test_committed_results_have_the_settings_of_today(path):
     Results of an earlier version lack the parameters that were added since, and no others.
     """
     stored = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["settings"]
-    seen = {}
-    for record in read_compact(path, STUDY):
-        task = task_of(record)
-        key = task.method, task.preset, record["n_train"]
-        if key not in seen:
-            seen[key] = settings(STUDY.make(task, record["n_train"]))
-        today = dict(seen[key])
+    records, read = read_compact(path, STUDY), read_settings_of_today(STUDY)
+    for record in records:
+        today = read(record)
         if path.stem in EARLIER:
             stored_names = stored[record["settings_id"]].keys()
             added = today.keys() - stored_names
             assert {name: today.pop(name) for name in added}.items() <= ADDED.items()
-        assert record["settings_id"] == settings_id(today), str(task)
-    assert seen
+        assert record["settings_id"] == settings_id(today), str(task_of(record))
+    assert len(records)
 
 
 def test_every_earlier_run_is_there_and_is_named_on_the_page_of_results():
