@@ -69,7 +69,9 @@ class DeltaUQRegressor(NetworkRegressor):
         out of distribution. The change of the variance is shrunk towards 1 with the weight of 30
         rows, then raised by `8 / h` for h distinct held-out rows. If the errors have heavier tails
         than a normal distribution, the noise gets them too (`outlier_scale_`). With `noise=None`
-        the factor is not shrunk, and the tails are normal. Ignored without early stopping.
+        the factor is not shrunk, the tails are normal, and each row gets 1 % of the mean variance
+        of the held-out rows on top, so that no standard deviation is zero. Ignored without early
+        stopping.
     refine_mean : bool, default=False
         Whether to train on after early stopping, for the predicted means only: on all rows, for as
         many epochs again. Held-out rows stop training where the variances are best, and the means

@@ -128,10 +128,10 @@ class NetworkRegressor(BaseRegressor):
         previous, name = self._trained_ if plan.resume else None, type(self).__name__
         fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
         defaults: dict[str, Any] = {name: np.ones(self.n_outputs_) for name in SCALES}
-        defaults["_rarity_"], earlier = None, None
+        defaults |= {"_rarity_": None, "_least_std_": np.zeros(self.n_outputs_)}
+        earlier = None
         if plan.partial and plan.resume:  # keep what the last fit found
-            defaults = {name: np.atleast_1d(getattr(self, name)) for name in SCALES}
-            defaults["_rarity_"] = getattr(self, "_rarity_", None)
+            defaults = self._collect_scales()
             earlier = getattr(self, "_outliers_", None)
         shares = None if self.encoder_ is None else self.encoder_.count_levels()
         levels = None if plan.partial else find_levels(data.x.numpy(), shares)
@@ -160,9 +160,7 @@ class NetworkRegressor(BaseRegressor):
         return partial(run_fit, fit, calibrate_and_score)
 
     def _predictor(self, *, refined: bool = True):
-        scales: dict[str, Any] = {name: getattr(self, name) for name in SCALES}
-        # Not in models that an earlier version stored.
-        scales["_rarity_"] = getattr(self, "_rarity_", None)
+        scales = self._collect_scales()
         stored = self._trained_
         trained = stored if refined else replace(stored, refined=None)
         sources = (
@@ -171,19 +169,28 @@ class NetworkRegressor(BaseRegressor):
             trained.refined,
         )
         numbers = (
-            *(scales[name] for name in SCALES),
+            *(scales[name] for name in (*SCALES, "_least_std_")),
             *(self._constant_std_, self.y_scaler_.scale_, self.y_scaler_.mean_),
         )
         return PREDICTORS.find(
             self, sources, numbers, lambda: self._make_predictor(trained, scales)
         )
 
+    def _collect_scales(self) -> dict[str, Any]:
+        """Return what the calibration of the last fit found, by name."""
+        return {
+            **{name: np.atleast_1d(getattr(self, name)) for name in SCALES},
+            # Not in models that an earlier version stored.
+            "_rarity_": getattr(self, "_rarity_", None),
+            "_least_std_": np.atleast_1d(getattr(self, "_least_std_", 0.0)),
+        }
+
     def _make_predictor(self, trained: TrainedNet, scales):
         return trained.predictor(
             x_scaler=self.x_scaler_,
             y_scaler=self.y_scaler_,
             **{name.rstrip("_"): np.atleast_1d(scales[name]) for name in SCALES},
-            added_std=self._constant_std_ / self.y_scaler_.scale_,
+            added_std=np.hypot(self._constant_std_ / self.y_scaler_.scale_, scales["_least_std_"]),
             rarity=_drop_zero(scales["_rarity_"]),
         )
 

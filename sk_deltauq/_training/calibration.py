@@ -34,6 +34,10 @@ _PRIOR_ROWS = 30
 # which predicts far too large errors, as on data without noise, loses epistemic variance too.
 _LEAST_NOISE = 0.5
 
+# Without a noise model, this share of the mean variance of held-out rows is added for each row.
+# Where the units of a network are dead, its components agree exactly, and say nothing.
+_LEAST_SHARE = 0.01
+
 # Candidates for the noise scale of outliers, relative to all other rows.
 _OUTLIER_SCALES = np.geomspace(1.25, 10, 25)
 
@@ -152,6 +156,15 @@ def find_std_factors(found: OutOfFold, *, has_noise: bool) -> tuple[np.ndarray, 
     return np.sqrt((1 + _SURCHARGE / n) * ratio), np.sqrt(noise)
 
 
+def find_least_std(found: OutOfFold, std_factor: np.ndarray) -> np.ndarray:
+    """Return the standard deviation to add to each row without a noise model, per target.
+
+    Without it, a row on which all components agree has a standard deviation of zero. `std_factor`,
+    `(target,)`, is the first factor of `find_std_factors`.
+    """
+    return std_factor * np.sqrt(_LEAST_SHARE * found.average(found.epistemic))
+
+
 def find_outlier_scale(found: OutOfFold, noise_factor: np.ndarray) -> np.ndarray:
     """Return the noise scale of outliers, per target; 1 for a normal distribution.
 
@@ -198,7 +211,7 @@ def calibrate(
     y_scale: np.ndarray,
     add_rare_levels: Callable | None = None,
 ) -> dict[str, Any]:
-    """Return the `SCALES` and `_rarity_`, and for constant noise `noise_std_`, by name.
+    """Return the `SCALES`, `_rarity_`, `_least_std_`, and for constant noise `noise_std_`, by name.
 
     `found` are the predictions for the rows of `hold_out`; both are None without hold-out.
     `defaults` holds the same attributes, `(target,)`, for a fit without hold-out or calibration.
@@ -219,6 +232,8 @@ def calibrate(
         attributes |= {"std_factor_": std_factor, "noise_factor_": noise_factor}
         if has_noise:
             attributes["outlier_scale_"] = find_outlier_scale(rows, noise_factor)
+        else:
+            attributes["_least_std_"] = find_least_std(rows, std_factor)
     if head.noise == "homoscedastic":
         noise_std = head.noise_std().detach().cpu().double().numpy()
         factor = attributes["std_factor_"] * attributes["noise_factor_"]

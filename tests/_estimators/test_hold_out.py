@@ -524,6 +524,21 @@ def test_a_target_that_varies_gets_no_guess(make):
 # Without a noise model
 
 
+# Draws of a variational network never agree.
+@having("noise", [cls for cls in REGRESSORS if cls is not baselines.VariationalBNNRegressor])
+def test_components_that_all_agree_have_a_positive_std(make):
+    X, y = make_rows(make, 80)
+    model = make(noise=None, calibrate=True, n_members=3).fit(X, y)
+    for parameter in model.net_.module_.parameters():
+        parameter.data.zero_()  # as where all units are dead
+    mean, std = model.predict(X, return_std=True)
+    assert np.ptp(mean) < 1e-6 * np.ptp(y)
+    expected = model._least_std_ * model.y_scaler_.scale_[0]
+    assert expected > 0
+    assert (std > 0.999 * expected).all()
+    np.testing.assert_allclose(model.predict_dist(X).std, std, rtol=1e-4)
+
+
 def spy_on_training(monkeypatch):
     """Numbers of training rows and held-out rows of each network, one entry per training."""
     calls, train = [], StackedNet.train

@@ -279,6 +279,10 @@ def test_without_a_noise_model_there_is_a_factor_only():
     np.testing.assert_allclose(attributes["std_factor_"], expected)
     np.testing.assert_array_equal(attributes["noise_factor_"], ones)
     np.testing.assert_array_equal(attributes["outlier_scale_"], [2, 2])
+    # A tenth of the root mean square of the calibrated standard deviations.
+    added = attributes["std_factor_"][:, None] * np.sqrt(found.epistemic) / 10
+    expected = [np.sqrt(np.average(row**2, weights=found.weights)) for row in added]
+    np.testing.assert_allclose(attributes["_least_std_"], expected)
 
 
 def test_without_an_estimate_the_defaults_stay():
