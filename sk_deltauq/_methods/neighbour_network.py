@@ -151,10 +151,7 @@ class NeighbourNetwork(Network):
 
     def _map(self, x: torch.Tensor, features, level) -> torch.Tensor:
         """Map rows `(member, feature, sample)` to `(member, output, subset, sample)`."""
-        n_subsets, n_samples = features.shape[2:]
-        embedded = self.core.embedding(x).unsqueeze(2).expand(-1, -1, n_subsets, -1)
-        inputs = torch.cat([embedded, features], dim=1).flatten(2)
-        raw = self.core.map_inputs(inputs).unflatten(2, (n_subsets, n_samples))
+        raw = self.core.map_extra(self.core.embedding(x), features)
         n_targets = level.shape[1]
         return torch.cat([raw[:, :n_targets] + level, raw[:, n_targets:]], dim=1)
 

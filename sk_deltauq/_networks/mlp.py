@@ -66,6 +66,15 @@ class StackedLinear(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.baddbmm(self.bias, self.weight, x)
 
+    def map_parts(self, x: torch.Tensor, extra: torch.Tensor) -> torch.Tensor:
+        """Map the first inputs, `(member, in, sample)`, with each of several sets of the others.
+
+        The sets are `(member, other in, set, sample)`. The first inputs are multiplied once.
+        """
+        of_rows, of_extra = self.weight.split([x.shape[1], extra.shape[1]], dim=2)
+        rows = torch.baddbmm(self.bias, of_rows, x).unsqueeze(2)
+        return torch.bmm(of_extra, extra.flatten(2)).unflatten(2, extra.shape[2:]).add_(rows)
+
 
 class AnchoredLinear(nn.Module):
     """The first layer of an anchored network, without the concatenation.
@@ -264,6 +273,14 @@ class Core(nn.Module, ABC):
         """Map inputs of the layers, `(member, input, sample)`, to `(member, output, sample)`."""
 
     @abstractmethod
+    def map_extra(self, x: torch.Tensor, extra: torch.Tensor) -> torch.Tensor:
+        """Map rows with several sets of extra inputs each to `(member, output, set, sample)`.
+
+        The rows are embedded, `(member, input, sample)`; `extra` is `(member, extra input, set,
+        sample)`.
+        """
+
+    @abstractmethod
     def member_tensors(self, member: int) -> list[torch.Tensor]:
         """Views of all values that training changes in one member."""
 
@@ -350,6 +367,10 @@ class MLP(Core):
 
     def map_inputs(self, inputs: torch.Tensor) -> torch.Tensor:
         return self.finish(self.first(inputs))
+
+    def map_extra(self, x: torch.Tensor, extra: torch.Tensor) -> torch.Tensor:
+        h = self.first.map_parts(x, extra)  # (member, out, set, sample)
+        return self.finish(h.flatten(2)).unflatten(2, h.shape[2:])
 
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
         """Map inputs of the first layer, each `(member, feature, sample)`, to the outputs."""

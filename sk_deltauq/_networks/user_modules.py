@@ -62,6 +62,11 @@ class UserModules(Core):
         """`(member, feature, sample)` to `(member, output, sample)`."""
         return self.map_inputs(self.embedding(x))
 
+    def map_extra(self, x: torch.Tensor, extra: torch.Tensor) -> torch.Tensor:
+        rows = x.unsqueeze(2).expand(-1, -1, extra.shape[2], -1)
+        inputs = torch.cat([rows, extra], dim=1)
+        return self.map_inputs(inputs.flatten(2)).unflatten(2, inputs.shape[2:])
+
     def map_inputs(self, inputs: torch.Tensor) -> torch.Tensor:
         inputs = inputs.transpose(1, 2)  # (member, sample, input), as a user's module has it
         outputs = [module(rows) for module, rows in zip(self.members, inputs, strict=True)]

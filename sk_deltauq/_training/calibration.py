@@ -211,7 +211,7 @@ def calibrate(
     y_scale: np.ndarray,
     add_rare_levels: Callable | None = None,
 ) -> dict[str, Any]:
-    """Return the `SCALES`, `_rarity_`, `_least_std_`, and for constant noise `noise_std_`, by name.
+    """Return the `SCALES`, `_rarity_` and `_least_std_`, and for constant noise `noise_std_`.
 
     `found` are the predictions for the rows of `hold_out`; both are None without hold-out.
     `defaults` holds the same attributes, `(target,)`, for a fit without hold-out or calibration.

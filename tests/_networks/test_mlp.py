@@ -252,3 +252,13 @@ def test_member_tensors_are_views_of_one_member():
     assert all(p[1].eq(0).all() for p in core.parameters())
     for now, before in zip(core.member_tensors(0), others, strict=True):
         assert torch.equal(now, before)
+
+
+def test_extra_inputs_follow_the_embedded_rows():
+    core = MLP(make_spec(D, H, range(M), embedding="sinusoidal"), n_extra=2).double()
+    x, extra = core.embedding(rows(M, D, N)), rows(M, 2, K, N, seed=1)
+    found = core.map_extra(x, extra)
+    assert found.shape == (M, H, K, N)
+    for k in range(K):
+        inputs = torch.cat([x, extra[:, :, k]], dim=1)
+        torch.testing.assert_close(found[:, :, k], core.map_inputs(inputs), **EXACT)

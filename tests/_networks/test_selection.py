@@ -95,3 +95,25 @@ def test_gradients_are_finite_at_equal_rows_and_without_neighbours():
     features, level = blend(x, found._replace(values=values, distance=distance), 1)
     (features.sum() + level.sum()).backward()
     assert torch.isfinite(x.grad).all()
+
+
+def test_far_and_near_differences_have_the_values_and_the_gradients_of_asinh():
+    distances = torch.tensor([0.0, 1e-6, 1e-3, 0.5, 3.0, 1e4, 3e7])
+    x = torch.cat([-distances, distances]).reshape(1, -1, 1)
+    values = torch.zeros(1, x.shape[1], 1, 3)  # the one neighbour is at 0
+    found = Neighbours(
+        values,
+        torch.zeros(1, x.shape[1], N_HEADS, 1),
+        None,
+        torch.ones(1, x.shape[1], 1, 1, dtype=torch.bool),
+    )
+    exact = x.double().asinh()[0, :, 0]
+    for requires_grad in (False, True):
+        inputs = x.clone().requires_grad_(requires_grad)
+        features, _ = blend(inputs, found, 1)
+        gap = features[0, 0, 0]
+        torch.testing.assert_close(gap.detach().double(), exact, rtol=1e-6, atol=0)
+        if requires_grad:
+            gap.sum().backward()
+            slope = (1 + x.double() ** 2) ** -0.5
+            torch.testing.assert_close(inputs.grad.double(), slope, rtol=1e-5, atol=0)

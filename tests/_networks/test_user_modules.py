@@ -101,3 +101,14 @@ def test_trying_a_module_out_leaves_its_statistics_alone():
 def test_the_width_is_the_widest_layer_or_the_input():
     assert modules().width == 6
     assert modules(n_inputs=2, embedding="sinusoidal").width == 2 * 7 * D
+
+
+def test_extra_inputs_follow_the_embedded_rows():
+    core = UserModules(make_spec(D, P, range(M)), perceptron, n_extra=2)
+    x, extra = rows(M, D, N), rows(M, 2, 4, N, seed=1)
+    found = core.map_extra(x, extra)
+    assert found.shape == (M, P, 4, N)
+    for member, module in enumerate(core.members):
+        for k in range(4):
+            inputs = torch.cat([x[member], extra[member, :, k]])
+            torch.testing.assert_close(found[member, :, k].T, module(inputs.T))
