@@ -21,10 +21,14 @@ WIDTH = 100  # of a line
 
 
 def write_block(records: list[dict], study: Study) -> str:
-    """Write what stands between two markers: one table of means, and how to read it."""
+    """Write what stands between two markers: one table of means, and how to read it.
+
+    Methods that did not run have no column.
+    """
     [((protocol, _), run)] = split_runs(make_frame(records, study))
     means = select_complete(summarise(run, next(iter(study.metrics.values()))))
-    shown = means.reindex(columns=[*study.readme]).rename(columns=dict(study.readme))
+    methods = [name for name in study.readme if name in set(run["method"])]
+    shown = means.reindex(columns=methods).rename(columns=dict(study.readme))
     published = pd.DataFrame({column.title: column.values for column in study.published(protocol)})
     shown[study.sentences["published"]] = published.reindex(shown.index).min(axis="columns")
     shown = shown.round(2) + 0.0  # without the sign of -0.0
@@ -33,7 +37,10 @@ def write_block(records: list[dict], study: Study) -> str:
     texts = texts.mask(lowest, "**" + texts + "**")
     rows = [[str(data), *row] for data, row in zip(texts.index, texts.to_numpy(), strict=True)]
     table = write_pipes(["set", *texts.columns], rows)
-    return f"{table}\n\n{textwrap.fill(study.sentences['readme'], WIDTH)}"
+    counts = run.groupby("data")["split"].nunique()
+    n_splits = " to ".join(map(str, sorted({counts.min(), counts.max()})))
+    explained = study.sentences["readme"].format(n_splits=n_splits)
+    return f"{table}\n\n{textwrap.fill(explained, WIDTH)}"
 
 
 def update(text: str, results: Path, study: Study) -> str:

@@ -32,7 +32,7 @@ def test_readme_agrees_with_the_committed_results():
 
 def test_readme_shows_nine_sets_in_lines_that_fit():
     text = README.read_text(encoding="utf-8")
-    assert [name for _, name, _ in readme.BLOCK.findall(text)] == ["random80-default"]
+    assert [name for _, name, _ in readme.BLOCK.findall(text)] == ["random80-refined"]
     block = readme.BLOCK.search(text)[0]
     assert len([line for line in block.splitlines() if line.startswith("|")]) == 2 + 9
     assert max(map(len, block.splitlines())) <= 100
@@ -68,7 +68,11 @@ def test_block_has_means_and_the_lowest_is_bold():
     assert cells(found, "Delta-UQ, 5 members") == {"yacht": "**0.20**"}
     assert cells(found, "Delta-UQ") == {"yacht": "**0.20**"}  # at two decimals
     assert cells(found, "BNN") == {"yacht": "0.50"}
-    assert cells(found, "MC dropout") == {"yacht": "-"}
+    assert "MC dropout" not in readme.write_block(found, STUDY)  # it did not run
+    assert "over 2 random" in readme.write_block(found, STUDY)
+    found += [record("wine", "bnn", i, 1.0) for i in range(5)]
+    assert "over 2 to 5 random" in readme.write_block(found, STUDY)
+    found = found[:-5]
     assert cells(found, "best in paper") == {"yacht": "0.66"}
     assert cells([record("wine", nll=1.0)], "best in paper") == {"wine": "**0.91**"}
 
