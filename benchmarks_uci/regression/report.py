@@ -18,6 +18,7 @@ BASELINES = ("mcdropout", "deepensemble", "bnn", "pbp", "ngboost")
 MARGIN = 0.1  # nats
 WANTED = 7  # of the nine sets
 OURS = ("deltauq-5", "deltauq")
+_NOT_RUN = "was not run."
 
 
 def write_sections(run: pd.DataFrame, protocol: str) -> list[str]:
@@ -93,7 +94,9 @@ def judge_baselines(run: pd.DataFrame) -> pd.DataFrame:
         for data in sorted({data for c in columns for data in c.values} - {AVERAGE_RANK}):
             figures = {c.title: c.values[data] for c in columns if data in c.values}
             listed = "; ".join(f"{value:.2f} ({title})" for title, value in figures.items())
-            cell = cells.get((data, method), {"mean": np.nan, "complete": False, "n": 0})
+            cell = cells.get(
+                (data, method), {"mean": np.nan, "complete": False, "n": 0, "n_run": 0}
+            )
             highest, lowest = max(figures.values()), min(figures.values())
             # 0.61 + 0.1 is not 0.71 in binary.
             fair, as_good = (
@@ -102,7 +105,8 @@ def judge_baselines(run: pd.DataFrame) -> pd.DataFrame:
             )
             splits = "" if cell["complete"] else f" ({cell['n']}/{cell.get('n_splits')})"
             worse = f"{cell['mean'] - highest:.2f} worse than published{splits}."
-            shortfall = worse if cell["n"] else "did not finish."
+            unknown = "did not finish." if cell["n_run"] else _NOT_RUN
+            shortfall = worse if cell["n"] else unknown
             ours = texts.get((data, method), "-")
             rows.append((method, data, listed, ours, fair, as_good, shortfall))
     columns = ["method", "data", "published", "ours", "fair", "as_good", "shortfall"]
@@ -141,7 +145,8 @@ def explain_exceptions(verdicts: pd.DataFrame, path: Path = EXPLANATIONS) -> lis
         ~verdicts["fair"], ["method", "data", "shortfall"]
     ].to_numpy():
         where = f"{method} on {data}"
-        lines.append(f"{where}: {shortfall} {known.get(where, 'Not explained.')}")
+        reason = "" if shortfall == _NOT_RUN else f" {known.get(where, 'Not explained.')}"
+        lines.append(f"{where}: {shortfall}{reason}")
     return lines
 
 

@@ -89,6 +89,7 @@ def test_exceptions_say_by_how_much_and_why(tmp_path):
     assert line.startswith("bnn on wine: 0.25 worse than published (1/2).")
     found[-2] = failed("wine", "bnn", 0)
     assert explain(found) == ["bnn on wine: did not finish. Bad luck."]
+    assert explain(found[:-2]) == ["bnn on wine: was not run."]
 
 
 def test_explanations_are_of_baselines_with_published_figures():
