@@ -186,6 +186,7 @@ TABLES = {
         f"choice {column}": partial(choice.write_table, column) for column in ("score", "coverage")
     },
     "optimisation": optimisation.write_committed,
+    "optimisation-large": optimisation.write_large,
     "optimisation-cost": optimisation.write_cost,
     "trust situations": lambda: trust.write_situations(trust.read_committed()),
     "trust small": lambda: trust.write_small(trust.read_committed()),

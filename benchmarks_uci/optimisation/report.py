@@ -10,11 +10,11 @@ import pandas as pd
 from benchmarks_uci.analysis.frame import make_frame, select_complete, split_runs, summarise
 from benchmarks_uci.analysis.page import main_table
 from benchmarks_uci.analysis.paired import format_p, signed_rank_test
-from benchmarks_uci.analysis.tables import escape, write_bullets
+from benchmarks_uci.analysis.tables import Table, escape, format_cells, write_bullets
 from benchmarks_uci.engine.records import read
 from benchmarks_uci.optimisation import cost
 from benchmarks_uci.optimisation.methods import REFERENCE
-from benchmarks_uci.optimisation.problems import PAPER
+from benchmarks_uci.optimisation.problems import LARGE, PAPER
 from benchmarks_uci.optimisation.study import STUDY, read_published
 
 RESULTS = Path(__file__).parents[1] / "results" / "optimisation"
@@ -22,14 +22,41 @@ RESULTS = Path(__file__).parents[1] / "results" / "optimisation"
 
 def write_committed() -> str:
     """Write the table of the committed searches, and how to read it, as Markdown."""
-    path = RESULTS / "search-default.csv"
-    if not path.exists():
+    run = _read_committed([*PAPER])
+    if run.empty:
         return "No searches are committed yet. The command above runs them."
-    records = read(path, STUDY)
-    [((protocol, _), run)] = split_runs(make_frame(records, STUDY))
     table, explained = main_table(run, STUDY, "auc")
     parts = [table.render("markdown"), *map(escape, explained)]
-    return "\n\n".join([*parts, *write_sections(run, protocol)])
+    return "\n\n".join([*parts, *write_sections(run, run["protocol"].iloc[0])])
+
+
+def write_large() -> str:
+    """Write the committed searches with many evaluations and parameters, as Markdown."""
+    run = _read_committed([*LARGE])
+    if run.empty:
+        return "No large searches are committed yet. The command above runs them."
+    metrics = [STUDY.metrics[name] for name in ("auc", "step_seconds")]
+    auc, seconds = (format_cells(summarise(run, metric), metric) for metric in metrics)
+    methods = [str(method) for method in run["method"].cat.categories]
+    rows = [
+        [
+            data,
+            *(f"{auc[data, m]} ({seconds[data, m]} s)".replace("- (- s)", "-") for m in methods),
+        ]
+        for data in sorted(set(run["data"]))
+    ]
+    table = Table("AUC (seconds per step)", ["data", *methods], rows)
+    caption = f"{escape(table.title)}:"
+    lines = _compare_cost(run, "gp")
+    return "\n\n".join([caption, table.render("markdown"), write_bullets(lines)])
+
+
+def _read_committed(data: list[str]) -> pd.DataFrame:
+    """Read the committed searches of some functions; no rows if there are none."""
+    path = RESULTS / "search-default.csv"
+    records = [r for r in read(path, STUDY) if r["data"] in data] if path.exists() else []
+    frame = make_frame(records, STUDY)
+    return next((run for _, run in split_runs(frame)), frame)
 
 
 def write_cost() -> str:
@@ -42,11 +69,11 @@ def write_cost() -> str:
 
 def write_sections(run: pd.DataFrame, protocol: str) -> list[str]:
     """Write how Delta-UQ compares with each method, and with the paper's column."""
+    run = run.loc[run["data"].isin(list(PAPER))]
     means = select_complete(summarise(run, STUDY.metrics["auc"]))
-    means = means.loc[means.index.isin(list(PAPER))]
-    if REFERENCE not in means or means[REFERENCE].isna().all():
+    if means.reindex(columns=[REFERENCE]).isna().to_numpy().all():
         return []
-    lines = [_describe_means(run, means), *_compare(means), *_compare_with_paper(means)]
+    lines = [_describe_means(run, means), *_compare(run), *_compare_with_paper(means)]
     return ["### Delta-UQ against the others", write_bullets(lines)]
 
 
@@ -61,20 +88,51 @@ def _describe_means(run: pd.DataFrame, means: pd.DataFrame) -> str:
     )
 
 
-def _compare(means: pd.DataFrame) -> list[str]:
+def _compare(run: pd.DataFrame) -> list[str]:
     """For each method, count the functions on which Delta-UQ is better, and test over them."""
     lines = []
-    for method in means.columns.drop(REFERENCE):
-        pairs = (means[REFERENCE] - means[method]).dropna().to_numpy()
+    for method in run["method"].cat.categories.drop(REFERENCE):
+        pairs, n_designs = _pair(run, "auc", method)
         if not len(pairs):
             continue
-        p = format_p(signed_rank_test(pairs)) or "no test"
+        differences = (pairs[REFERENCE] - pairs[method]).to_numpy()
+        p = format_p(signed_rank_test(differences)) or "no test"
         lines.append(
-            f"Better than {STUDY.methods[str(method)].title} on {np.sum(pairs > 0)} of "
-            f"{len(pairs)} functions, mean difference {pairs.mean():+.3f} ({p}, Wilcoxon over "
-            "functions)."
+            f"Better than {STUDY.methods[str(method)].title} on {np.sum(differences > 0)} of "
+            f"{len(pairs)} functions, mean difference {differences.mean():+.3f} ({p}, Wilcoxon "
+            f"over functions; starting designs of both: {n_designs})."
         )
     return lines
+
+
+def _compare_cost(run: pd.DataFrame, method: str) -> list[str]:
+    """Compare Delta-UQ with another method: AUC, and seconds of a step."""
+    if not {REFERENCE, method} <= {*run["method"]}:
+        return []
+    title, reference = STUDY.methods[method].title, STUDY.methods[REFERENCE].title
+    auc, n_designs = _pair(run, "auc", method)
+    seconds, _ = _pair(run, "step_seconds", method)
+    differences = auc[REFERENCE] - auc[method]
+    ratio = np.exp(np.mean(np.log(seconds[method] / seconds[REFERENCE])))
+    return [
+        f"{reference} has the higher AUC on {np.sum(differences > 0)} of {len(auc)} functions "
+        f"that both finished (starting designs: {n_designs}), mean difference "
+        f"{differences.mean():+.3f}.",
+        f"A step of the {title} takes {ratio:.1f} times as long (geometric mean).",
+    ]
+
+
+def _pair(run: pd.DataFrame, score: str, method: str) -> tuple[pd.DataFrame, str]:
+    """Return means of Delta-UQ and a method over the designs that both finished.
+
+    The rows are the functions. The number of designs is a text: it may differ between functions.
+    """
+    rows = run[(run["score"] == score) & run["method"].isin([REFERENCE, method])]
+    wide = rows.pivot_table("value", ["data", "split"], "method", observed=True)
+    both = wide.reindex(columns=[REFERENCE, method]).dropna()
+    counts = sorted({len(designs) for _, designs in both.groupby("data")})
+    n_designs = " to ".join(map(str, dict.fromkeys([*counts[:1], *counts[-1:]]))) or "no"
+    return pd.DataFrame(both.groupby("data").mean()), n_designs
 
 
 def _compare_with_paper(means: pd.DataFrame) -> list[str]:
