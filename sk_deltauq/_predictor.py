@@ -50,6 +50,7 @@ class Factors(NamedTuple):
 
     epistemic: torch.Tensor  # factor of the variance of the means, (1,) or (output,)
     aleatoric: torch.Tensor  # factor of the variance of the noise, (1,) or (output,)
+    least: torch.Tensor | None  # variance to add before the factor, (1,) or (output,)
     added: torch.Tensor | None  # variance to add to the epistemic part, (1,) or (output,)
     scale: torch.Tensor  # of the targets, (output,)
     offset: torch.Tensor  # of the targets, (output,)
@@ -77,6 +78,9 @@ class Predictor:
     std_factor: np.ndarray = field(default_factory=lambda: np.ones(1))
     # Another factor of the standard deviations of the noise, (1,) or (output,).
     noise_factor: np.ndarray = field(default_factory=lambda: np.ones(1))
+    # Standard deviation to add to the spread before the factor, in units of the scaled target,
+    # (1,) or (output,): components that agree exactly say nothing about their error.
+    least_std: np.ndarray = field(default_factory=lambda: np.zeros(1))
     # Standard deviation to add to the epistemic part, in units of the scaled target, (1,) or
     # (output,): a target that never varied says nothing about its spread.
     added_std: np.ndarray = field(default_factory=lambda: np.zeros(1))
@@ -87,6 +91,11 @@ class Predictor:
     inflation: nn.Module | None = None
     # Scaled rows to the variance to add to the epistemic part, (row, target): rare categories.
     rarity: nn.Module | None = None
+
+    @property
+    def has_least_std(self) -> bool:
+        """Whether a standard deviation is added to the spread."""
+        return bool(self.least_std.any())
 
     @property
     def adds_std(self) -> bool:
@@ -170,9 +179,13 @@ class Calibration(Protocol):
     @property
     def noise_factor(self) -> np.ndarray | torch.Tensor: ...
     @property
+    def least_std(self) -> np.ndarray | torch.Tensor: ...
+    @property
     def added_std(self) -> np.ndarray | torch.Tensor: ...
     @property
     def outlier_scale(self) -> np.ndarray | torch.Tensor: ...
+    @property
+    def has_least_std(self) -> bool: ...
     @property
     def adds_std(self) -> bool: ...
     @property
@@ -207,7 +220,10 @@ def compute_moments(
     epistemic = (shifts - centre).square().sum(dim=0) / n_minus_ddof
     if mean_stds:
         epistemic = epistemic + mean_stds[0].square().mean(dim=0)
-    epistemic = epistemic.double() * factors.epistemic
+    epistemic = epistemic.double()
+    if factors.least is not None:
+        epistemic = epistemic + factors.least
+    epistemic = epistemic * factors.epistemic
     aleatoric = stds.square().mean(dim=0).double() * factors.aleatoric
     if predictor.inflation is not None:
         epistemic = inflate_epistemic(predictor.inflation(x), epistemic, aleatoric)
@@ -227,6 +243,7 @@ def make_factors(predictor: Calibration, like: torch.Tensor) -> Factors:
     return Factors(
         epistemic=factor,
         aleatoric=noise_factor,
+        least=_on(like, predictor.least_std) ** 2 if predictor.has_least_std else None,
         added=_on(like, predictor.added_std) ** 2 if predictor.adds_std else None,
         scale=_on(like, predictor.y_scaler.scale_),
         offset=_on(like, predictor.y_scaler.mean_),
@@ -260,6 +277,10 @@ def spread_components(predictor: Calibration, parts: Sequence[torch.Tensor], x: 
     means, stds, *mean_stds = (part.double() for part in parts)
     factor, noise_factor = (_on(means, f) for f in _find_factors(predictor))
     centre, shifts = spread_means(predictor, means)
+    if predictor.has_least_std:
+        least = _on(means, predictor.least_std).square()
+        squares = [part.square() for part in mean_stds] or [torch.zeros_like(means)]
+        mean_stds = [(part + least).sqrt() for part in squares]
     stds, mean_stds = stds * noise_factor, [part * factor for part in mean_stds]
     noise = None
     adds = predictor.adds_std or predictor.rarity is not None

@@ -133,7 +133,8 @@ def test_without_noise_the_factor_acts_on_the_epistemic_part(data):
         m.predict(X, return_std=True) for m in (with_factor, without)
     )
     np.testing.assert_array_equal(mean, plain_mean)
-    np.testing.assert_allclose(std, with_factor.std_factor_ * plain_std)
+    least = with_factor._least_std_ * with_factor.y_scaler_.scale_[0]
+    np.testing.assert_allclose(std, with_factor.std_factor_ * np.hypot(plain_std, least))
 
 
 def test_tails_change_quantiles_and_no_moment():

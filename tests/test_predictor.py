@@ -237,6 +237,21 @@ def test_a_constant_target_adds_its_std_to_the_epistemic_part(scaled):
     torch.testing.assert_close(wider[..., 1], stds[..., 1])
 
 
+@pytest.mark.parametrize("n_parts", [2, 3])
+def test_components_that_agree_keep_the_least_std_which_is_scaled_and_inflated(scaled, n_parts):
+    """Both parts of the variance are multiplied by the factors, in moments and mixture."""
+    least, factor = np.array([0.03, 0.0]), np.array([1.5, 0.75])
+    predictor = make_predictor(n_parts=n_parts, least_std=least, inflation=Growth())
+    parts = [torch.zeros(3, len(scaled), 2) for _ in range(n_parts)]
+    (std,) = compute_moments(predictor, parts, scaled, ("epistemic",))
+    growth = Growth()(scaled).double().numpy()[:, None]
+    expected = np.minimum(growth * least * factor, 1) * [10.0, 0.1]
+    np.testing.assert_allclose(std, expected, rtol=1e-6, atol=1e-12)
+    means, stds, _ = spread_components(predictor, parts, scaled)
+    mixture = NormalMixture(means.numpy(), stds.numpy())
+    np.testing.assert_allclose(mixture.std * [10.0, 0.1], expected, rtol=1e-6, atol=1e-12)
+
+
 def test_the_inflation_stops_at_the_spread_of_the_training_targets():
     factor = torch.tensor([1.0, 2.0, 100.0])
     aleatoric = torch.tensor([[0.09, 4.0]]).expand(3, 2).double()

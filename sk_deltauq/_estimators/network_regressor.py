@@ -190,7 +190,8 @@ class NetworkRegressor(BaseRegressor):
             x_scaler=self.x_scaler_,
             y_scaler=self.y_scaler_,
             **{name.rstrip("_"): np.atleast_1d(scales[name]) for name in SCALES},
-            added_std=np.hypot(self._constant_std_ / self.y_scaler_.scale_, scales["_least_std_"]),
+            least_std=np.atleast_1d(scales["_least_std_"]),
+            added_std=self._constant_std_ / self.y_scaler_.scale_,
             rarity=_drop_zero(scales["_rarity_"]),
         )
 

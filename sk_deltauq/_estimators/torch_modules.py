@@ -99,6 +99,7 @@ class RegressorModule(nn.Module):
 
     std_factor: torch.Tensor
     noise_factor: torch.Tensor
+    least_std: torch.Tensor
     added_std: torch.Tensor
     outlier_scale: torch.Tensor
 
@@ -109,10 +110,11 @@ class RegressorModule(nn.Module):
         self.y_scaler = Scale(predictor.y_scaler)
         self.inflation = copy.deepcopy(predictor.inflation)
         self.rarity = copy.deepcopy(predictor.rarity)
-        for name in ("std_factor", "noise_factor", "added_std", "outlier_scale"):
+        for name in ("std_factor", "noise_factor", "least_std", "added_std", "outlier_scale"):
             self.register_buffer(name, torch.tensor(getattr(predictor, name), device="cpu"))
         self.ddof = predictor.ddof
         self.adds_std, self.has_tails = predictor.adds_std, predictor.has_tails
+        self.has_least_std = predictor.has_least_std
         _freeze(self, predictor)
 
     @property

@@ -156,13 +156,12 @@ def find_std_factors(found: OutOfFold, *, has_noise: bool) -> tuple[np.ndarray, 
     return np.sqrt((1 + _SURCHARGE / n) * ratio), np.sqrt(noise)
 
 
-def find_least_std(found: OutOfFold, std_factor: np.ndarray) -> np.ndarray:
-    """Return the standard deviation to add to each row without a noise model, per target.
+def find_least_std(found: OutOfFold) -> np.ndarray:
+    """Return the standard deviation to add to the spread without a noise model, per target.
 
-    Without it, a row on which all components agree has a standard deviation of zero. `std_factor`,
-    `(target,)`, is the first factor of `find_std_factors`.
+    Without it, a row on which all components agree has a standard deviation of zero.
     """
-    return std_factor * np.sqrt(_LEAST_SHARE * found.average(found.epistemic))
+    return np.sqrt(_LEAST_SHARE * found.average(found.epistemic))
 
 
 def find_outlier_scale(found: OutOfFold, noise_factor: np.ndarray) -> np.ndarray:
@@ -233,7 +232,7 @@ def calibrate(
         if has_noise:
             attributes["outlier_scale_"] = find_outlier_scale(rows, noise_factor)
         else:
-            attributes["_least_std_"] = find_least_std(rows, std_factor)
+            attributes["_least_std_"] = find_least_std(rows)
     if head.noise == "homoscedastic":
         noise_std = head.noise_std().detach().cpu().double().numpy()
         factor = attributes["std_factor_"] * attributes["noise_factor_"]

@@ -533,7 +533,7 @@ def test_components_that_all_agree_have_a_positive_std(make):
         parameter.data.zero_()  # as where all units are dead
     mean, std = model.predict(X, return_std=True)
     assert np.ptp(mean) < 1e-6 * np.ptp(y)
-    expected = model._least_std_ * model.y_scaler_.scale_[0]
+    expected = model._least_std_ * model.std_factor_ * model.y_scaler_.scale_[0]
     assert expected > 0
     assert (std > 0.999 * expected).all()
     np.testing.assert_allclose(model.predict_dist(X).std, std, rtol=1e-4)

@@ -279,9 +279,9 @@ def test_without_a_noise_model_there_is_a_factor_only():
     np.testing.assert_allclose(attributes["std_factor_"], expected)
     np.testing.assert_array_equal(attributes["noise_factor_"], ones)
     np.testing.assert_array_equal(attributes["outlier_scale_"], [2, 2])
-    # A tenth of the root mean square of the calibrated standard deviations.
-    added = attributes["std_factor_"][:, None] * np.sqrt(found.epistemic) / 10
-    expected = [np.sqrt(np.average(row**2, weights=found.weights)) for row in added]
+    # A tenth of the root mean square of the standard deviations.
+    spreads = np.sqrt(found.epistemic)
+    expected = [np.sqrt(np.average(row**2, weights=found.weights)) / 10 for row in spreads]
     np.testing.assert_allclose(attributes["_least_std_"], expected)
 
 
