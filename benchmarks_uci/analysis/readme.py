@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks_uci.analysis.frame import make_frame, select_complete, split_runs, summarise
-from benchmarks_uci.analysis.tables import write_pipes
+from benchmarks_uci.analysis.tables import format_range, write_pipes
 from benchmarks_uci.engine.records import ResultsError, read_compact
 from benchmarks_uci.engine.study import Study
 
@@ -37,8 +37,7 @@ def write_block(records: list[dict], study: Study) -> str:
     texts = texts.mask(lowest, "**" + texts + "**")
     rows = [[str(data), *row] for data, row in zip(texts.index, texts.to_numpy(), strict=True)]
     table = write_pipes(["set", *texts.columns], rows)
-    counts = run.groupby("data")["split"].nunique()
-    n_splits = " to ".join(map(str, sorted({counts.min(), counts.max()})))
+    n_splits = format_range(len(set(rows["split"])) for _, rows in run.groupby("data"))
     explained = study.sentences["readme"].format(n_splits=n_splits)
     return f"{table}\n\n{textwrap.fill(explained, WIDTH)}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import floor, isfinite, isnan, log10
 
@@ -84,6 +84,12 @@ def format_value(mean: float, error: float, metric: Metric, sign: str = "") -> s
         decimals = max(0, 2 - floor(log10(abs(mean)))) if mean and isfinite(mean) else 3
     text = f"{mean:{sign}.{decimals}f}"
     return text if isnan(error) else f"{text} ± {error:.{decimals}f}"
+
+
+def format_range(numbers: Iterable[int]) -> str:
+    """Write the smallest and the largest number: "3", or "3 to 10"; nothing for no number."""
+    ordered = sorted(numbers)
+    return " to ".join(map(str, dict.fromkeys([*ordered[:1], *ordered[-1:]])))
 
 
 def format_cells(found: pd.DataFrame, metric: Metric) -> dict[tuple[str, str], str]:

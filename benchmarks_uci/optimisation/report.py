@@ -10,7 +10,7 @@ import pandas as pd
 from benchmarks_uci.analysis.frame import make_frame, select_complete, split_runs, summarise
 from benchmarks_uci.analysis.page import main_table
 from benchmarks_uci.analysis.paired import format_p, signed_rank_test
-from benchmarks_uci.analysis.tables import Table, escape, format_cells, write_bullets
+from benchmarks_uci.analysis.tables import Table, escape, format_cells, format_range, write_bullets
 from benchmarks_uci.engine.records import read
 from benchmarks_uci.optimisation import cost
 from benchmarks_uci.optimisation.methods import REFERENCE
@@ -130,8 +130,7 @@ def _pair(run: pd.DataFrame, score: str, method: str) -> tuple[pd.DataFrame, str
     rows = run[(run["score"] == score) & run["method"].isin([REFERENCE, method])]
     wide = rows.pivot_table("value", ["data", "split"], "method", observed=True)
     both = wide.reindex(columns=[REFERENCE, method]).dropna()
-    counts = sorted({len(designs) for _, designs in both.groupby("data")})
-    n_designs = " to ".join(map(str, dict.fromkeys([*counts[:1], *counts[-1:]]))) or "no"
+    n_designs = format_range(len(designs) for _, designs in both.groupby("data"))
     return pd.DataFrame(both.groupby("data").mean()), n_designs
 
 

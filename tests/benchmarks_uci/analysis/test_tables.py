@@ -5,6 +5,7 @@ from benchmarks_uci.analysis.tables import (
     Table,
     escape,
     format_cells,
+    format_range,
     overview,
     score_table,
     tabulate_sets,
@@ -51,6 +52,13 @@ def cell(values, metric="nll", n_failed=0, n_splits=None):
 )
 def test_cell_has_digits_by_its_metric_and_says_what_is_missing(arguments, text):
     assert cell(*arguments) == text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([], ""), ([3], "3"), ([3, 3], "3"), ([10, 3, 5], "3 to 10")]
+)
+def test_a_range_has_its_ends(numbers, text):
+    assert format_range(numbers) == text
 
 
 def test_render_in_each_format():
