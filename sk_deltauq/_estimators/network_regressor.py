@@ -131,7 +131,7 @@ class NetworkRegressor(BaseRegressor):
         defaults |= {"_rarity_": None, "_least_std_": np.zeros(self.n_outputs_)}
         earlier = None
         if plan.partial and plan.resume:  # keep what the last fit found
-            defaults = self._collect_scales()
+            defaults = self._collect_scales()  # of one output, floats
             earlier = getattr(self, "_outliers_", None)
         shares = None if self.encoder_ is None else self.encoder_.count_levels()
         levels = None if plan.partial else find_levels(data.x.numpy(), shares)
@@ -179,10 +179,10 @@ class NetworkRegressor(BaseRegressor):
     def _collect_scales(self) -> dict[str, Any]:
         """Return what the calibration of the last fit found, by name."""
         return {
-            **{name: np.atleast_1d(getattr(self, name)) for name in SCALES},
+            **{name: getattr(self, name) for name in SCALES},
             # Not in models that an earlier version stored.
             "_rarity_": getattr(self, "_rarity_", None),
-            "_least_std_": np.atleast_1d(getattr(self, "_least_std_", 0.0)),
+            "_least_std_": getattr(self, "_least_std_", 0.0),
         }
 
     def _make_predictor(self, trained: TrainedNet, scales):

@@ -213,7 +213,7 @@ def calibrate(
     """Return the `SCALES`, `_rarity_` and `_least_std_`, and for constant noise `noise_std_`.
 
     `found` are the predictions for the rows of `hold_out`; both are None without hold-out.
-    `defaults` holds the same attributes, `(target,)`, for a fit without hold-out or calibration.
+    `defaults` holds the same attributes, for a fit without hold-out or calibration.
     `y_scale`, `(target,)`, is the unit of the scaled targets. `add_rare_levels(net, hold_out,
     found)` adds the variance of rare levels to the variances of held-out rows.
     """
