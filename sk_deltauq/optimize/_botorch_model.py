@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 
 from sk_deltauq._estimators.regressor import BaseRegressor
 from sk_deltauq._host import draw_seed
+from sk_deltauq._warnings import warn_caller
+from sk_deltauq.exceptions import UncertaintyWarning
 from sk_deltauq.optimize._dependencies import require_botorch
 
 # Before BoTorch itself, so that the error names the extra to install.
@@ -32,6 +35,10 @@ _JITTER = 1e-9
 # A spread of the functions with less than this share of the variance cannot be scaled up to it:
 # rounding errors would decide how points vary together.
 _LEAST_SHARE = 1e-8
+
+# Least standard deviation of the targets. GPyTorch replaces variances below 1e-10, and the
+# epistemic standard deviation of a row can be a thousandth of the standard deviation of y.
+_LEAST_SPREAD = 1e-2
 
 
 class Moments(NamedTuple):
@@ -83,7 +90,10 @@ class BoTorchModel(Model):
     Inputs have the units and columns of `X` in `fit` (after a table with categories or missing
     values: of `encoder_.transform(X)`), and outputs the units of `y`. So `best_f` and reference
     points must have the units of `y` as well. BoTorch maximises: to minimise, fit to `-y`. All
-    results are float64. The distance-based inflation of a row scales the deviations of its
+    results are float64. Scale `y` to a standard deviation near 1: GPyTorch and BoTorch replace
+    variances below about 1e-10 by a constant. Different outputs have covariance 0.
+
+    The distance-based inflation of a row scales the deviations of its
     functions, so that near rows stay correlated. A variance that no function shows is independent
     between rows: of a single network, and of probabilistic backpropagation. Then a batch of
     points may have near copies.
@@ -111,6 +121,10 @@ class BoTorchModel(Model):
 
     def __init__(self, estimator: Any, posterior: str = "normal"):
         super().__init__()
+        if isinstance(estimator, type):
+            raise TypeError(
+                f"BoTorchModel needs a fitted regressor, got the class {estimator.__name__}."
+            )
         if not isinstance(estimator, BaseRegressor):
             raise TypeError(
                 "BoTorchModel needs a fitted regressor of sk_deltauq, such as DeltaUQRegressor, "
@@ -120,6 +134,15 @@ class BoTorchModel(Model):
         if posterior not in ("normal", "components"):
             raise ValueError(f"posterior must be 'normal' or 'components', got {posterior!r}.")
         check_is_fitted(estimator)
+        spread = float(np.min(estimator.y_scaler_.scale_))
+        if spread < _LEAST_SPREAD:
+            warn_caller(
+                f"The targets have a standard deviation of {spread:.2g}. BoTorch replaces "
+                "variances below about 1e-10 by a constant, so its posterior and acquisition "
+                "values can be wrong. Scale y to a standard deviation near 1, at least "
+                f"{_LEAST_SPREAD:g}.",
+                UncertaintyWarning,
+            )
         self.regressor = estimator.to_torch().double()
         self.kind, self._n_outputs = posterior, estimator.n_outputs_
 
@@ -252,8 +275,31 @@ class BoTorchModel(Model):
         """
         self.fantasize()
 
+    def subset_output(self, idcs: Any):
+        """Raise an error: select outputs in `posterior` instead.
+
+        Parameters
+        ----------
+        idcs : object
+            Ignored.
+
+        Raises
+        ------
+        UnsupportedError
+            Always.
+        """
+        raise UnsupportedError(
+            "BoTorchModel has no model of some outputs: fit an estimator to these outputs, or "
+            "call posterior(X, output_indices=...)."
+        )
+
     def _predict(self, X: torch.Tensor, output_indices: Sequence[int] | None) -> Moments:
         """Predict the moments of points `(*batch, q, feature)`."""
+        if X.ndim < 2:
+            raise ValueError(
+                "X must have shape (..., q, n_features), with one row for each of q points, got "
+                f"shape {tuple(X.shape)}. For one point, use X[None]."
+            )
         found = self.regressor(X.double())
         parts = found.mean, found.aleatoric, found.component_means, found.component_stds
         parts = (*parts, found.functions)

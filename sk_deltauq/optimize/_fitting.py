@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sk_deltauq._estimators.regressor import BaseRegressor
 from sk_deltauq.exceptions import UncertaintyWarning
+from sk_deltauq.optimize._space import Space
 from sk_deltauq.optimize._state import FIT, State
 from sk_deltauq.optimize._surrogate import surrogate
 
@@ -22,6 +23,7 @@ class Surrogates:
 
     alone: Any  # proposes a point while none is pending
     in_batch: Any  # proposes further points
+    is_recommended: bool  # whether both are the recommended ones
     # The values of the last fits, and the models by `in_batch`
     _values: np.ndarray | None = field(default=None, init=False)
     _models: dict[bool, Any] = field(default_factory=dict, init=False)
@@ -31,20 +33,22 @@ class Surrogates:
         """Check the surrogate of the user, or take the recommended ones for None."""
         alone = surrogate(noisy=noisy) if chosen is None else _check_surrogate(chosen)
         if chosen is not None or noisy:
-            return cls(alone, alone)
-        return cls(alone, surrogate(calibrated=True))
+            return cls(alone, alone, chosen is None)
+        return cls(alone, surrogate(calibrated=True), is_recommended=True)
 
-    def describe(self) -> dict[str, Any]:
-        """Return the parameters of both as JSON has them."""
-        described = {}
-        for name, model in (("surrogate", self.alone), ("surrogate_in_batch", self.in_batch)):
-            params = model.get_params()
-            params.pop("random_state", None)
-            values = {key: _describe_value(value) for key, value in params.items()}
-            described[name] = {"class": type(model).__name__, **values}
-        return described
+    def describe(self) -> str | dict[str, Any]:
+        """Return the parameters of the user's surrogate as JSON has them.
 
-    def fit(self, state: State, sign: float, *, in_batch: bool) -> Any:
+        The recommended one is only named: its parameters may change with the package.
+        """
+        if self.is_recommended:
+            return "recommended"
+        params = self.alone.get_params()
+        params.pop("random_state", None)
+        values = {key: _describe_value(value) for key, value in params.items()}
+        return {"class": type(self.alone).__name__, **values}
+
+    def fit(self, state: State, space: Space, sign: float, *, in_batch: bool) -> Any:
         """Fit to all values, or return the last fit if it has the same values.
 
         `sign` is 1 if larger values are better, else -1. Failed evaluations get the worst value.
@@ -56,18 +60,23 @@ class Surrogates:
             model: Any = clone(self.in_batch if in_batch else self.alone)
             if "random_state" in model.get_params(deep=False):
                 model.set_params(random_state=state.draw_seed(FIT))
-            worst = sign * np.nanmin(sign * state.y)
+            worst, rows = sign * np.nanmin(sign * state.y), state.list_fit_rows(space)
             with warnings.catch_warnings():
                 # A search starts with few rows, and tests its predictions in the next steps.
                 for category in (ConvergenceWarning, UncertaintyWarning):
                     warnings.simplefilter("ignore", category)
-                model.fit(state.X, np.where(np.isnan(state.y), worst, state.y))
+                model.fit(state.X[rows], np.where(np.isnan(state.y), worst, state.y)[rows])
             self._models[in_batch] = model
         return self._models[in_batch]
 
 
 def _check_surrogate(chosen: Any) -> Any:
     """Return an unfitted copy of a surrogate."""
+    if isinstance(chosen, type):
+        raise TypeError(
+            f"surrogate must be an object, got the class {chosen.__name__}. Write "
+            f"{chosen.__name__}()."
+        )
     if not isinstance(chosen, BaseRegressor):
         raise TypeError(
             "surrogate must be a regressor of sk_deltauq, such as surrogate() or "
@@ -81,11 +90,15 @@ def _check_surrogate(chosen: Any) -> Any:
         )
     if params.get("warm_start"):
         raise ValueError("surrogate must have warm_start=False: each step fits a new network.")
-    return clone(chosen)
+    surrogate: Any = clone(chosen)
+    surrogate._validate_params()  # before the first points are evaluated
+    return surrogate
 
 
 def _describe_value(value: Any) -> Any:
     """Return a parameter as JSON has it; an object by its type, because its text may change."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple, np.ndarray)):

@@ -9,7 +9,9 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 from tqdm.auto import tqdm
 
+from sk_deltauq._warnings import warn_caller
 from sk_deltauq.optimize._optimizer import Optimizer
+from sk_deltauq.optimize._space import LARGEST, NoFreePointsError
 
 
 def minimize(
@@ -26,15 +28,17 @@ def minimize(
     Parameters
     ----------
     f : callable
-        The function, called as `f(x)` with an array of shape (n_parameters,). It returns a float;
-        NaN marks a failed evaluation, which the search avoids.
+        The function, called as `f(x)` with an array of shape (n_parameters,). It returns a float.
+        NaN marks a failed evaluation, which the search avoids. Infinite values, and values of
+        more than 1e100 in size, count as failed, with a warning.
     bounds : array-like of shape (n_parameters, 2)
         Lower and upper bound of each parameter.
     n_calls : int, default=50
-        Number of evaluations in total, evaluations in a stored optimisation included.
+        Number of evaluations in total, evaluations in a stored optimisation included. There are
+        fewer if a space of integers has fewer points.
     callback : callable, default=None
         Called after each evaluation with the result so far. The optimisation stops if it returns
-        True.
+        True or raises `StopIteration`.
     verbose : bool or int, default=False
         Whether to show a progress bar.
     **settings : object
@@ -54,7 +58,8 @@ def minimize(
     Raises
     ------
     ValueError
-        If a parameter is invalid, or if `maximize` is among the settings.
+        If a parameter is invalid, if `maximize` is among the settings, or if `f` returns no
+        number.
     TypeError
         If `f` or `callback` is not callable.
 
@@ -84,33 +89,61 @@ def minimize(
     if not isinstance(n_calls, (int, np.integer)) or isinstance(n_calls, bool) or n_calls < 1:
         raise ValueError(f"n_calls must be an integer from 1 on, got {n_calls!r}.")
     optimizer = Optimizer(bounds, **settings)
-    message = f"{n_calls} evaluations were made."
+    reason = ""
     bar = tqdm(total=n_calls, initial=len(optimizer.y_), unit="call", disable=not verbose)
     with bar:
         while len(optimizer.y_) < n_calls:
             # A pending point is one that an earlier run did not finish.
-            x = optimizer.pending_[0] if len(optimizer.pending_) else optimizer.ask()[0]
-            optimizer.tell(x, f(x.copy()))
-            result = _collect(optimizer, message)
+            try:
+                x = optimizer.pending_[0] if len(optimizer.pending_) else optimizer.ask()[0]
+            except NoFreePointsError:
+                reason = "These are all points of the space."
+                break
+            optimizer.tell(x, _evaluate(f, x))
+            result = _collect(optimizer)
             bar.update()
             bar.set_postfix(best=f"{result.fun:.4g}")
-            if callback is not None and callback(result) is True:
-                message = "The callback stopped the optimisation."
+            if callback is not None and _wants_to_stop(callback, result):
+                reason = "The callback stopped the optimisation."
                 break
-    return _collect(optimizer, message)
+    return _collect(optimizer, reason)
 
 
-def _collect(optimizer: Optimizer, message: str) -> OptimizeResult:
+def _evaluate(f: Callable[[np.ndarray], float], x: np.ndarray) -> Any:
+    """Return the value of a point; NaN for a number that no surrogate can be fitted to."""
+    value = f(x.copy())
+    if isinstance(value, (float, np.floating)) and abs(value) > LARGEST:
+        warn_caller(
+            f"f returned {value} for {x.tolist()}. This counts as a failed evaluation. Return NaN "
+            "for a failure.",
+            UserWarning,
+        )
+        return np.nan
+    return value
+
+
+def _wants_to_stop(callback: Callable[[OptimizeResult], Any], result: OptimizeResult) -> bool:
+    """Call the callback, and return whether it stops the optimisation."""
+    try:
+        stop = callback(result)
+    except StopIteration:
+        return True
+    return isinstance(stop, (bool, np.bool_)) and bool(stop)
+
+
+def _collect(optimizer: Optimizer, reason: str = "") -> OptimizeResult:
     """Return the result so far."""
-    values = optimizer.y_
+    values, n = optimizer.y_, len(optimizer.y_)
     success = bool(np.isfinite(values).any())
+    made = "1 evaluation was made." if n == 1 else f"{n} evaluations were made."
+    parts = [made, reason, "" if success else "All of them failed."]
     return OptimizeResult(
         x=optimizer.x_best_ if success else None,
         fun=optimizer.y_best_ if success else np.nan,
         x_iters=optimizer.X_,
         func_vals=values,
-        nfev=len(values),
+        nfev=n,
         success=success,
-        message=message if success else f"{message} All of them failed.",
+        message=" ".join(part for part in parts if part),
         optimizer=optimizer,
     )

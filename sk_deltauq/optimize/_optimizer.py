@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
@@ -11,10 +13,12 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from sk_deltauq._host import draw_seed, one_thread
+from sk_deltauq.exceptions import UncertaintyWarning
 from sk_deltauq.optimize._dependencies import require_botorch
 from sk_deltauq.optimize._fitting import Surrogates
-from sk_deltauq.optimize._space import Space
-from sk_deltauq.optimize._state import SEARCH, SOBOL, State, read_state, write_state
+from sk_deltauq.optimize._space import LARGEST, Space
+from sk_deltauq.optimize._state import SEARCH, SOBOL, State
+from sk_deltauq.optimize._state_file import StateFile
 
 # The keys of `ACQUISITIONS` in `_acquisition.py`, which imports BoTorch.
 NAMES = ("log_ei", "log_nei", "ucb", "gibbon", "thompson")
@@ -60,10 +64,12 @@ class Optimizer:
         Whether one point may have several different values. The default surrogate then estimates
         the noise.
     random_state : int, RandomState instance or None, default=None
-        Seed. An int makes proposals reproducible.
+        Seed. An int makes proposals reproducible. With a stored state, the seed comes from the
+        file, and an int must be the same.
     path : str or path-like, default=None
         File for the state, written at each `ask` and `tell`. If it exists, the optimisation
-        continues from there with the same proposals, also after the process was killed.
+        continues from there with the same proposals, also after the process was killed. Only one
+        `Optimizer` may use a file at a time.
 
     Attributes
     ----------
@@ -78,8 +84,9 @@ class Optimizer:
     y_best_ : float
         Best value so far.
     estimator_ : regressor
-        The surrogate, fitted to all values so far, in the units of `X_` and `y_`. The standard
-        deviation of the default one is too small to read: fit `surrogate(calibrated=True)`.
+        A copy of the surrogate, fitted to all values so far, in the units of `X_` and `y_`. The
+        standard deviation of the default one is too small to read: fit
+        `surrogate(calibrated=True)`.
 
     Raises
     ------
@@ -88,7 +95,8 @@ class Optimizer:
     TypeError
         If the surrogate is no regressor of this package.
     ValueError
-        If a parameter is invalid, or if the file in `path` is damaged or has other settings.
+        If a parameter is invalid, also of the surrogate, or if the file in `path` is damaged or
+        has other settings.
 
     See Also
     --------
@@ -129,6 +137,9 @@ class Optimizer:
         path: str | PathLike | None = None,
     ):
         require_botorch("Optimizer")
+        for name, value in (("maximize", maximize), ("noisy", noisy)):
+            if not isinstance(value, (bool, np.bool_)):
+                raise ValueError(f"{name} must be True or False, got {value!r}.")
         self._space = Space.make(bounds, integers)
         self._surrogates = Surrogates.make(surrogate, noisy=noisy)
         self._acquisition = _check_acquisition(acquisition, noisy)
@@ -137,7 +148,7 @@ class Optimizer:
         if not isinstance(self._n_initial, (int, np.integer)) or self._n_initial < 2:
             raise ValueError(f"n_initial must be an integer from 2 on, got {n_initial!r}.")
         self._sign, self._noisy = 1.0 if maximize else -1.0, bool(noisy)
-        self._path = None if path is None else Path(path)
+        self._file = None if path is None else StateFile(Path(path), self._describe())
         self._state = self._start(random_state)
 
     @property
@@ -173,7 +184,7 @@ class Optimizer:
                 "The surrogate needs two different values. Ask for points and tell their values, "
                 "or tell values that you have."
             )
-        return self._surrogates.fit(self._state, self._sign, in_batch=False)
+        return copy.deepcopy(self._fit_surrogate(self._state, in_batch=False))
 
     def ask(self, n: int = 1) -> np.ndarray:
         """Propose points to evaluate. They are pending until `tell` gets their values.
@@ -191,13 +202,16 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If `n` is invalid, or if all points of a space of integers are taken.
+            If `n` is invalid, or if fewer than `n` points of a space of integers are free.
         OSError
-            If the file cannot be written; nothing is pending then.
+            If the file cannot be written; no more points are pending then.
+        RuntimeError
+            If another `Optimizer` wrote to the file; no more points are pending then.
         """
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
             raise ValueError(f"n must be an integer from 1 on, got {n!r}.")
         state = self._state
+        self._space.check_free(state.taken, n)
         for _ in range(n):
             state = self._propose(state)
         self._write(state)
@@ -212,20 +226,23 @@ class Optimizer:
         x : array-like of shape (n_parameters,) or (n_points, n_parameters)
             One point or several.
         y : float or array-like of shape (n_points,)
-            Their values. NaN marks a failed evaluation, which `tell` may replace later.
+            Their values. NaN marks a failed evaluation. A later `tell` replaces it by a value.
+            Without `noisy`, NaN also takes a value back.
 
         Raises
         ------
         ValueError
             If the points or values are invalid: wrong shapes, NaN in `x`, points outside of the
-            bounds, infinite values, or another value for a point that has one. Nothing of the
-            call is stored then.
+            bounds, infinite or huge values, no numbers, or another value for a point that has
+            one. Nothing of the call is stored then.
         OSError
             If the file cannot be written. The values are kept in memory, and the next `ask` or
             `tell` writes them.
+        RuntimeError
+            If another `Optimizer` wrote to the file. The values are kept in memory.
         """
         X, state = self._space.check_points(x), self._state
-        values = _check_values(y, len(X), one=np.ndim(x) == 1)
+        values = _check_values(y, len(X))
         for point, value in zip(X, values, strict=True):
             state = state.add_value(point, float(value), self._space, noisy=self._noisy)
         self._state = state
@@ -233,14 +250,16 @@ class Optimizer:
 
     def _start(self, random_state: Any) -> State:
         """Return the stored state, or an empty one, which is then stored."""
-        if self._path is not None and self._path.exists():
-            state = read_state(self._path, self._space, self._describe())
-            if random_state is not None and draw_seed(random_state) != state.seed:
+        stored = None if self._file is None else self._file.read(self._space)
+        if stored is not None:
+            # Another object, such as a generator, gives another seed each time.
+            is_int = isinstance(random_state, (int, np.integer))
+            if is_int and draw_seed(random_state) != stored.seed:
                 raise ValueError(
-                    f"{self._path} is of an optimisation with another random_state. Give the same "
-                    "one or None, or another path."
+                    "The file in path is of an optimisation with another random_state than "
+                    f"{random_state}. Give the same one or None, or another path."
                 )
-            return state
+            return stored
         empty = np.empty((0, self._space.n_parameters))
         state = State(empty, np.empty(0), empty, draw_seed(random_state))
         self._write(state)
@@ -258,12 +277,12 @@ class Optimizer:
             "noisy": self._noisy,
             "n_initial": int(self._n_initial),
             "acquisition": acquisition,
-            **self._surrogates.describe(),
+            "surrogate": self._surrogates.describe(),
         }
 
     def _write(self, state: State) -> None:
-        if self._path is not None:
-            write_state(self._path, state, self._describe())
+        if self._file is not None:
+            self._file.write(state)
 
     def _find_best(self) -> int:
         values = self._sign * self._state.y
@@ -278,8 +297,10 @@ class Optimizer:
             seed = state.seed, SOBOL
             x, number = self._space.draw_free(state.taken, state.n_drawn, seed)
             return state.add_pending(x, n_drawn=number + 1)
-        self._space.check_free(state.taken)
         return state.add_pending(self._search(state))
+
+    def _fit_surrogate(self, state: State, *, in_batch: bool) -> Any:
+        return self._surrogates.fit(state, self._space, self._sign, in_batch=in_batch)
 
     def _search(self, state: State) -> np.ndarray:
         """Return the point with the largest acquisition value."""
@@ -297,7 +318,10 @@ class Optimizer:
         centre, scale = state.y[is_valid].mean(), self._sign * state.y[is_valid].std()
         with one_thread():
             in_batch = len(state.pending) > 0
-            model = BoTorchModel(self._surrogates.fit(state, self._sign, in_batch=in_batch))
+            with warnings.catch_warnings():
+                # About values of a small scale, which are standardised here
+                warnings.simplefilter("ignore", UncertaintyWarning)
+                model = BoTorchModel(self._fit_surrogate(state, in_batch=in_batch))
             to_unit = self._space.to_unit
             situation = Situation(
                 model=UnitCubeModel(model, self._space, centre, scale),
@@ -314,27 +338,40 @@ class Optimizer:
 def _is_enough(y: np.ndarray) -> bool:
     """Return whether a surrogate can learn from these values: two of them differ."""
     values = y[np.isfinite(y)]
-    return len(values) > 1 and bool(np.ptp(values) > 0)
+    return len(values) > 1 and bool(values.std() > 0)
 
 
-def _check_values(y: Any, n: int, *, one: bool) -> np.ndarray:
+def _check_values(y: Any, n: int) -> np.ndarray:
     """Return n values; NaN is a failed evaluation."""
+    hint = "Use NaN for a failed evaluation."
+    for value in np.array(y, dtype=object).reshape(-1):
+        if value is None or isinstance(value, (str, bytes)):
+            raise ValueError(
+                f"y must hold numbers, got {value!r}. Does your function return its value? {hint}"
+            )
     try:
         values = np.array(y, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers: {error}") from error
-    values = values.reshape(-1) if one and values.size == 1 else values
+    if values.size == n and (n == 1 or values.shape == (n, 1)):
+        values = values.reshape(-1)
     if values.shape != (n,):
         raise ValueError(f"y must have one value for each of {n} points, got shape {np.shape(y)}.")
-    if np.isinf(values).any():
-        raise ValueError("y must be finite, or NaN for a failed evaluation; it has infinity.")
+    too_large = np.abs(values) > LARGEST
+    if too_large.any():
+        i = int(too_large.argmax())
+        raise ValueError(
+            f"y must be at most {LARGEST:g} in size, got {values[i]} for point {i}. {hint} "
+            "Nothing of this call was stored."
+        )
     return values
 
 
 def _check_acquisition(acquisition: Any, noisy: bool) -> str | Callable:
-    if acquisition == "auto":
+    if isinstance(acquisition, str) and acquisition == "auto":
         return "log_nei" if noisy else "log_ei"
-    if acquisition not in NAMES and not callable(acquisition):
+    is_name = isinstance(acquisition, str) and acquisition in NAMES
+    if not is_name and not callable(acquisition):
         listed = ", ".join(map(repr, ("auto", *NAMES)))
         raise ValueError(
             f"acquisition must be one of {listed}, or a callable, got {acquisition!r}."

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc
 
-# Two points closer than this, in each coordinate of the unit cube, are the same point.
+# A proposal differs from all other points by more than this in some coordinate of the unit cube.
+# A told point that is closer to a pending point is that point.
 SAME = 1e-6
+
+# Told points that differ by less are equal up to rounding.
+EQUAL = 1e-12
+
+# Larger bounds and values overflow in the sums of squares of a fit.
+LARGEST = 1e100
 
 # A point may be outside of its bounds by this part of the width, because of rounding.
 _ROUNDING = 1e-9
@@ -20,6 +27,10 @@ _MOST_LISTED = 4096
 
 # Points of a Sobol sequence to try; all of them are taken only in a space of few integers.
 _N_TRIES = 1024
+
+
+class NoFreePointsError(ValueError):
+    """All points of a space of integers are evaluated or pending."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +56,12 @@ class Space:
                 f"[(0, 1), (-5, 5)], got an array of shape {box.shape}."
             )
         for i, (low, high) in enumerate(box):
-            with np.errstate(over="ignore"):  # the width of a box of huge numbers
-                width = high - low
-            if not np.isfinite([low, high, width]).all() or low >= high:
+            is_usable = max(abs(low), abs(high)) <= LARGEST  # False for NaN
+            if not is_usable or low >= high:
                 raise ValueError(
-                    "bounds must be finite, and lower < upper for each parameter. Parameter "
-                    f"{i} has ({low}, {high}). Leave a constant parameter out."
+                    f"bounds must be finite, at most {LARGEST:g} in size, and lower < upper for "
+                    f"each parameter. Parameter {i} has ({low}, {high}). Leave a constant "
+                    "parameter out."
                 )
         return cls(box[:, 0], box[:, 1], _flag_integers(integers, box))
 
@@ -93,7 +104,7 @@ class Space:
 
         Raises
         ------
-        ValueError
+        NoFreePointsError
             If all points of a space of integers are taken.
         """
         self.check_free(taken)
@@ -104,14 +115,24 @@ class Space:
         for point in [] if listed is None else listed:
             if not self.find(point, taken).any():
                 return point, start
-        raise ValueError("no free point was found: nearly all points of the space are taken.")
+        raise NoFreePointsError(
+            "no free point was found: nearly all points of the space are evaluated or pending."
+        )
 
-    def check_free(self, taken: np.ndarray) -> None:
-        """Raise an error if all points of a space of integers are taken."""
-        if len(taken) >= self.n_points and len(np.unique(taken, axis=0)) >= self.n_points:
-            raise ValueError(
-                f"all {self.n_points:.0f} points of the space were asked for or told already, so "
-                "there is nothing left to ask for."
+    def check_free(self, taken: np.ndarray, n: int = 1) -> None:
+        """Raise an error if fewer than n points of a space of integers are free."""
+        if len(taken) + n <= self.n_points:
+            return
+        n_free = self.n_points - len(np.unique(taken, axis=0))
+        if n_free < 1:
+            raise NoFreePointsError(
+                f"all {self.n_points:.0f} points of the space are evaluated or pending, so there "
+                "is nothing left to ask for."
+            )
+        if n_free < n:
+            raise NoFreePointsError(
+                f"n is {n}, but only {n_free:.0f} of the {self.n_points:.0f} points of the space "
+                "are neither evaluated nor pending. Ask for fewer."
             )
 
     def list_points(self) -> np.ndarray | None:
@@ -121,9 +142,9 @@ class Space:
         axes = [np.arange(a, b + 1) for a, b in zip(self.lower, self.upper, strict=True)]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
-    def find(self, x: np.ndarray, X: np.ndarray) -> np.ndarray:
-        """Return which rows of X are the same point as x."""
-        return np.all(np.abs(self.to_unit(X) - self.to_unit(x)) <= SAME, axis=1)
+    def find(self, x: np.ndarray, X: np.ndarray, within: float = SAME) -> np.ndarray:
+        """Return which rows of X are the same point as x, in each coordinate of the unit cube."""
+        return np.all(np.abs(self.to_unit(X) - self.to_unit(x)) <= within, axis=1)
 
     def check_points(self, X: Any, name: str = "x") -> np.ndarray:
         """Return checked points as an array `(point, parameter)`; one point may be 1-D."""
@@ -156,6 +177,10 @@ class Space:
 def _flag_integers(integers: Iterable[int], box: np.ndarray) -> np.ndarray:
     """Return one flag per parameter; the bounds of integers must be integers."""
     is_integer = np.zeros(len(box), dtype=bool)
+    if not np.iterable(integers) or isinstance(integers, str):
+        raise ValueError(
+            f"integers must be a list of positions of parameters, such as [0], got {integers!r}."
+        )
     for i in integers:
         if not isinstance(i, (int, np.integer)) or isinstance(i, bool) or not 0 <= i < len(box):
             raise ValueError(

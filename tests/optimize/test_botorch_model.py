@@ -19,12 +19,14 @@ from botorch.generation import MaxPosteriorSampling
 from botorch.optim import optimize_acqf
 from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.multi_objective.box_decompositions import NondominatedPartitioning
+from linear_operator.utils.warnings import NumericalWarning
 from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
+from sk_deltauq.exceptions import UncertaintyWarning
 from sk_deltauq.optimize import BoTorchModel, surrogate
 
 SMALL = {"hidden_layer_sizes": (16,), "max_iter": 40, "random_state": 0}
@@ -325,3 +327,26 @@ def test_an_invalid_posterior_and_width(fitted, model):
         BoTorchModel(fitted, posterior="mixture")
     with pytest.raises(ValueError, match="2 features"):
         model.posterior(torch.zeros(3, 5))
+    with pytest.raises(ValueError, match=r"\(\.\.\., q, n_features\).*got shape \(2,\)"):
+        model.posterior(torch.zeros(2))
+
+
+def test_a_class_is_named():
+    with pytest.raises(TypeError, match="got the class DeltaUQRegressor"):
+        BoTorchModel(DeltaUQRegressor)
+
+
+def test_some_outputs_are_selected_in_posterior(model):
+    with pytest.raises(UnsupportedError, match=r"output_indices"):
+        model.subset_output([0])
+
+
+def test_targets_of_a_small_scale_are_warned_about():
+    """The variances that GPyTorch replaces are those of the epistemic standard deviation."""
+    X, y = draw(40)
+    small = surrogate(random_state=0).set_params(max_iter=10).fit(X, 1e-7 * y)
+    with pytest.warns(UncertaintyWarning, match=r"Scale y to a standard deviation near 1"):
+        model = BoTorchModel(small)
+    with pytest.warns(NumericalWarning):
+        std = model.posterior(torch.tensor(X)[:, None]).variance.sqrt().flatten()
+    assert (std.numpy() > 1.5 * small.predict_uncertainty(X).epistemic).any()

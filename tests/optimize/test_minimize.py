@@ -37,6 +37,54 @@ def test_the_callback_sees_each_evaluation_and_may_stop():
     assert "callback" in result.message
 
 
+@pytest.mark.parametrize("kind", ["numpy", "exception"])
+def test_ways_to_stop(kind):
+    def stop(result):
+        if kind == "exception" and result.nfev == 2:
+            raise StopIteration
+        return (result.func_vals < np.inf).sum() == 2 if kind == "numpy" else "text"
+
+    result = minimize(bowl, BOUNDS, 5, callback=stop, **SETTINGS)
+    assert result.nfev == 2
+    assert "callback" in result.message
+
+
+def test_a_small_space_ends_with_its_best_point():
+    result = minimize(lambda x: float((x[0] - 2) ** 2), [(0, 3)], 10, integers=[0], **SETTINGS)
+    assert result.nfev == 4
+    assert result.x.tolist() == [2]
+    assert result.message == "4 evaluations were made. These are all points of the space."
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e200])
+def test_a_value_that_cannot_be_fitted_is_a_failure(value):
+    calls = []
+
+    def f(x):
+        calls.append(x)
+        return value if len(calls) == 2 else bowl(x)
+
+    with pytest.warns(UserWarning, match="counts as a failed evaluation"):
+        result = minimize(f, BOUNDS, 6, **SETTINGS)
+    assert np.isnan(result.func_vals).tolist() == [False, True, *[False] * 4]
+    assert np.isfinite(result.fun)
+
+
+def test_a_function_without_a_value_is_called_once():
+    calls = []
+    with pytest.raises(ValueError, match=r"got None\. Does your function return its value"):
+        minimize(lambda x: calls.append(x), BOUNDS, 6, **SETTINGS)
+    assert len(calls) == 1
+
+
+def test_fewer_calls_than_are_stored(tmp_path):
+    path = tmp_path / "state.json"
+    minimize(bowl, BOUNDS, 4, path=path, **SETTINGS)
+    result = minimize(bowl, BOUNDS, 2, path=path, **SETTINGS)
+    assert result.nfev == 4
+    assert result.message == "4 evaluations were made."
+
+
 def test_an_error_of_the_function_loses_nothing(tmp_path):
     path, whole = tmp_path / "state.json", minimize(bowl, BOUNDS, 7, **SETTINGS)
     calls = []

@@ -1,5 +1,6 @@
 """Asking and telling: proposals, pending points, failures, files and bad input."""
 
+import copy
 import json
 import subprocess
 import sys
@@ -106,7 +107,11 @@ def test_data_in_hand_replace_the_initial_design():
     np.testing.assert_array_equal(optimizer.X_, X)
     estimator = optimizer.estimator_
     assert estimator.predict(X).shape == (6,)
-    assert optimizer.estimator_ is estimator
+    estimator.fit(X, -bowl(X))  # a copy: the search does not follow
+    again = make(n_initial=6)
+    again.tell(X, bowl(X))
+    again.ask()
+    np.testing.assert_array_equal(optimizer.ask(), again.ask())
 
 
 def test_the_initial_design_counts_pending_points():
@@ -123,6 +128,23 @@ def test_equal_values_say_nothing():
     run(optimizer, 4, f=lambda x: 1.0)
     with pytest.raises(NotFittedError, match="two different values"):
         _ = optimizer.estimator_
+
+
+def test_differences_that_float64_cannot_square_say_nothing():
+    optimizer = run(make(n_initial=2), 4, f=lambda x: 1e-200 * x[0])
+    with pytest.raises(NotFittedError, match="two different values"):
+        _ = optimizer.estimator_
+
+
+def test_values_of_any_scale_give_the_same_proposals():
+    X = np.random.default_rng(0).uniform(size=(8, 2)) * [1, 10]
+    proposals = []
+    for scale in (1.0, 2.0**-40, 2.0**40):
+        optimizer = make()
+        optimizer.tell(X, bowl(X) * scale)
+        proposals.append(optimizer.ask())
+    np.testing.assert_allclose(proposals[1], proposals[0], rtol=1e-3)
+    np.testing.assert_allclose(proposals[2], proposals[0], rtol=1e-3)
 
 
 # Pending points, failures, duplicates
@@ -170,9 +192,22 @@ def test_the_same_point_with_another_value():
     optimizer.tell([0.5, 5], 1.0)
     optimizer.tell([0.5, 5], 1.0)  # told twice, as after a kill
     assert len(optimizer.y_) == 1
-    with pytest.raises(ValueError, match=r"has the value 1.0 already.*2.0.*noisy=True"):
+    with pytest.raises(ValueError, match=r"has the value 1.0 already.*2.0.*noisy=True.*tell NaN"):
         optimizer.tell([[0.1, 1], [0.5, 5]], [3.0, 2.0])
     assert optimizer.y_.tolist() == [1.0]  # nothing of the call is stored
+    optimizer.tell([0.5, 5], np.nan)
+    optimizer.tell([0.5, 5], 2.0)
+    assert optimizer.y_.tolist() == [2.0]
+
+
+def test_near_points_may_have_different_values():
+    """Data in hand on a logarithmic scale: only proposals keep away from other points."""
+    optimizer = make([(1e-8, 1)], n_initial=5)
+    X = np.logspace(-7, -3, 5)[:, np.newaxis]
+    optimizer.tell(X, [5.0, 4.0, 3.0, 2.0, 1.0])
+    assert optimizer.y_.tolist() == [5.0, 4.0, 3.0, 2.0, 1.0]
+    [x] = optimizer.ask()
+    assert np.abs(x - X).min() > 1e-6
 
 
 def test_noisy_functions_may_have_several_values():
@@ -181,6 +216,21 @@ def test_noisy_functions_may_have_several_values():
     assert optimizer.y_.tolist() == [1.0, 2.0]
     assert optimizer._acquisition == "log_nei"
     assert optimizer._surrogates.alone.noise == "homoscedastic"
+
+
+def test_a_failure_of_a_noisy_function():
+    optimizer = Optimizer(BOUNDS, noisy=True, surrogate=quick(), random_state=0)
+    optimizer.tell([0.5, 5], np.nan)
+    optimizer.tell([0.5, 5], 1.0)  # evaluated again
+    assert optimizer.y_.tolist() == [1.0]
+    optimizer.tell([[0.5, 5], [0.1, 1], [0.9, 9]], [np.nan, 2.0, np.nan])
+    np.testing.assert_array_equal(optimizer.y_, [1.0, np.nan, 2.0, np.nan])
+    # The failure at a point with a value is not fitted: an optimiser without it predicts the same.
+    other = Optimizer(BOUNDS, noisy=True, surrogate=quick(), random_state=0)
+    other.tell([[0.5, 5], [0.1, 1], [0.9, 9]], [1.0, 2.0, np.nan])
+    rows = optimizer._state.list_fit_rows(optimizer._space)
+    assert rows.tolist() == [True, False, True, True]
+    np.testing.assert_array_equal(optimizer.X_[rows], other.X_)
 
 
 def test_the_points_of_a_batch_keep_apart():
@@ -220,6 +270,15 @@ def test_a_space_of_integers_is_searched_to_its_end():
     with pytest.raises(ValueError, match="all 6 points"):
         optimizer.ask()
     assert len(optimizer.pending_) == 0
+
+
+def test_more_points_than_a_space_of_integers_has():
+    optimizer = make([(0, 3)], integers=[0])
+    optimizer.tell([2], 1.0)
+    with pytest.raises(ValueError, match="n is 4, but only 3 of the 4 points"):
+        optimizer.ask(4)
+    assert len(optimizer.pending_) == 0
+    assert sorted(optimizer.ask(3).ravel()) == [0, 1, 3]
 
 
 # Files
@@ -275,7 +334,7 @@ def test_after_a_kill_nothing_is_lost(tmp_path):
     [
         ("{", "JSONDecodeError"),
         ('{"format": "other"}', "format is 'other'"),
-        ("[]", "holds no state"),
+        ("[]", "holds no complete state"),
         (None, "version is 99"),
     ],
 )
@@ -295,7 +354,11 @@ def test_other_files_are_not_changed(tmp_path, content, message):
     [
         ({"maximize": True}, "maximize is False there, True here"),
         ({"bounds": [(0, 1), (0, 10.5)]}, "bounds is"),
-        ({"surrogate": quick().set_params(max_iter=9)}, "'max_iter': 8"),
+        ({"bounds": [(0, 1), (0, 1)]}, "bounds is"),  # the stored points are outside
+        ({"surrogate": quick().set_params(max_iter=9)}, "surrogate.max_iter is 8 there, 9 here"),
+        ({"surrogate": quick().set_params(max_iter=np.int64(9))}, "max_iter is 8 there, 9 here"),
+        ({"surrogate": None}, "'recommended' here"),
+        ({"surrogate": baselines.DeepEnsembleRegressor()}, "'DeepEnsembleRegressor' here"),
         ({"random_state": 1}, "another random_state"),
         ({"acquisition": "ucb"}, "acquisition is 'log_ei' there"),
     ],
@@ -304,6 +367,45 @@ def test_a_file_with_other_settings(tmp_path, changed, message):
     run(make(path=tmp_path / "state.json"), 2)
     with pytest.raises(ValueError, match=message):
         make(path=tmp_path / "state.json", **changed)
+
+
+def test_a_parameter_that_was_added_later_does_not_matter(tmp_path):
+    path = tmp_path / "state.json"
+    run(make(path=path), 2)
+    content = json.loads(path.read_text())
+    del content["settings"]["surrogate"]["widening"]
+    path.write_text(json.dumps(content))
+    assert len(make(path=path).y_) == 2
+
+
+def test_the_recommended_surrogate_is_only_named(tmp_path):
+    """Its parameters may change with the package. A stored optimisation stays readable."""
+    path = tmp_path / "state.json"
+    make(path=path, surrogate=None)
+    assert json.loads(path.read_text())["settings"]["surrogate"] == "recommended"
+
+
+def test_a_generator_as_random_state_continues_a_file(tmp_path):
+    path, rng = tmp_path / "state.json", np.random.RandomState(0)
+    run(make(path=path, random_state=rng), 2)
+    assert len(make(path=path, random_state=rng).y_) == 2
+
+
+def test_two_optimizers_do_not_overwrite_each_other(tmp_path):
+    path = tmp_path / "state.json"
+    first, second = make(path=path), make(path=path)
+    first.tell([0.5, 5], 1.0)
+    with pytest.raises(RuntimeError, match=r"changed by another Optimizer.*X_ and y_"):
+        second.tell([0.1, 1], 2.0)
+    assert second.y_.tolist() == [2.0]
+    with pytest.raises(RuntimeError, match="changed by another"):
+        second.ask()
+    assert len(second.pending_) == 0
+    copied = copy.deepcopy(first)
+    first.tell([0.2, 2], 3.0)
+    with pytest.raises(RuntimeError, match="changed by another"):
+        copied.tell([0.3, 3], 4.0)
+    assert make(path=path).y_.tolist() == [1.0, 3.0]
 
 
 def test_values_stay_in_memory_if_the_file_cannot_be_written(tmp_path):
@@ -332,10 +434,16 @@ def test_values_stay_in_memory_if_the_file_cannot_be_written(tmp_path):
     [
         ({"surrogate": DeltaUQClassifier()}, TypeError, "regressor of sk_deltauq.*Classifier"),
         ({"surrogate": Ridge()}, TypeError, "Ridge"),
-        ({"surrogate": DeltaUQRegressor}, TypeError, "got ABCMeta"),
+        ({"surrogate": DeltaUQRegressor}, TypeError, r"the class .* Write DeltaUQRegressor\(\)"),
+        ({"surrogate": DeltaUQRegressor(n_anchors=0)}, ValueError, "'n_anchors' parameter"),
         ({"surrogate": DeltaUQRegressor(target_transform="log")}, ValueError, "target_transform"),
         ({"surrogate": DeltaUQRegressor(warm_start=True)}, ValueError, "warm_start"),
         ({"acquisition": "ei"}, ValueError, "'auto', 'log_ei'.*got 'ei'"),
+        ({"acquisition": np.array([1, 2])}, ValueError, "acquisition must be one of"),
+        ({"maximize": "min"}, ValueError, "maximize must be True or False, got 'min'"),
+        ({"noisy": "no"}, ValueError, "noisy must be True or False, got 'no'"),
+        ({"integers": None}, ValueError, "integers must be a list of positions.*got None"),
+        ({"integers": 1}, ValueError, "integers must be a list of positions.*got 1"),
         ({"n_initial": 1}, ValueError, "from 2 on, got 1"),
         ({"n_initial": 2.5}, ValueError, "got 2.5"),
         ({"bounds": [(1, 0)]}, ValueError, "lower < upper"),
@@ -350,8 +458,11 @@ def test_invalid_settings(settings, error, message):
 @pytest.mark.parametrize(
     ("x", "y", "message"),
     [
-        ([0.5, 5], np.inf, "infinity"),
-        ([0.5, 5], "a", "numbers"),
+        ([0.5, 5], np.inf, "at most 1e\\+100 in size, got inf for point 0. Use NaN"),
+        ([[0.5, 5], [0.1, 5]], [1.0, -1e200], "got -1e\\+200 for point 1"),
+        ([0.5, 5], "1.5", "numbers, got '1.5'"),
+        ([0.5, 5], None, "numbers, got None. Does your function return its value"),
+        ([[0.5, 5], [0.1, 5]], [1.0, None], "numbers, got None"),
         ([0.5, 5], [1.0, 2.0], "one value for each of 1 points"),
         ([[0.5, 5], [0.1, 5]], 1.0, "each of 2 points"),
         ([0.5, 11], 1.0, "outside"),
@@ -366,6 +477,17 @@ def test_invalid_values_change_nothing(x, y, message):
         optimizer.tell(x, y)
     assert len(optimizer.y_) == 0
     assert len(optimizer.pending_) == 1
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [([[0.5, 5]], 1.0), ([0.5, 5], [[1.0]]), ([[0.5, 5], [0.1, 1]], [[1.0], [2.0]])],
+    ids=["one", "one-cell", "column"],
+)
+def test_shapes_of_values(x, y):
+    optimizer = make()
+    optimizer.tell(x, y)
+    assert optimizer.y_.tolist() == np.ravel(y).tolist()
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, True])
