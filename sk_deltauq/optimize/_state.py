@@ -55,8 +55,8 @@ class State:
             known = known[np.isnan(self.y[known])]
         if not len(known):
             return replace(state, X=np.vstack([self.X, x]), y=np.append(self.y, y))
-        before = self.y[known[0]]
-        if before != y and not np.isnan([before, y]).any():
+        before = float(self.y[known[0]])
+        if before != y and not (np.isnan(before) or np.isnan(y)):
             raise ValueError(
                 f"the point {x.tolist()} has the value {before} already, and now the value {y}. "
                 "If values have noise, use Optimizer(..., noisy=True). To correct a value, tell "
