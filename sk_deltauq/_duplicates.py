@@ -19,9 +19,10 @@ _COPIES_PER_EXCEPTION = 100
 # a table of a few yes-or-no columns. Merging would leave too few rows to hold out.
 _MOST_COPIES = 10
 
-# A near copy is this much nearer than the 20th neighbour. If rows are spread evenly along a curve
-# or in more dimensions, at most 4 % of them are near copies.
-_NEAR, _N_NEIGHBOURS, _SHARE_TO_WARN = 0.002, 20, 0.1
+# A row is a near copy if its distance is below `_NEAR / r` times the distance of the neighbour of
+# some rank r. If rows are spread evenly along a curve or in more dimensions, about 4 % of them are
+# near copies. A rank must exceed the number of copies of a row.
+_NEAR, _RANKS, _SHARE_TO_WARN = 0.04, (20, 60, 180), 0.1
 _N_ASKED, _CHUNK_ELEMENTS = 256, 2**22
 
 
@@ -62,14 +63,18 @@ def _find_distinct(table):
 
 def warn_about_near_copies(x: np.ndarray) -> None:
     """Warn if many of the scaled rows `(row, feature)` have a near copy that is not equal."""
-    if len(x) <= 2 * _N_NEIGHBOURS:
+    ranks = [rank for rank in _RANKS if len(x) > 2 * rank]
+    if not ranks:
         return
     x = x.astype(np.float64)
     asked = x[np.linspace(0, len(x) - 1, min(len(x), _N_ASKED)).astype(int)]
     step = max(1, _CHUNK_ELEMENTS // len(x))
-    parts = (_measure_neighbours(asked[i : i + step], x) for i in range(0, len(asked), step))
-    nearest, far = np.concatenate(list(parts)).T
-    share = float(np.mean((nearest > 0) & (nearest < _NEAR * far)))
+    parts = (
+        _measure_neighbours(asked[i : i + step], x, ranks) for i in range(0, len(asked), step)
+    )
+    nearest, *far = np.concatenate(list(parts)).T
+    limit = np.max([_NEAR / rank * each for rank, each in zip(ranks, far, strict=True)], axis=0)
+    share = float(np.mean((nearest > 0) & (nearest < limit)))
     if share >= _SHARE_TO_WARN:
         warn_caller(
             f"About {share:.0%} of the rows of X have a near copy among the other rows. If the "
@@ -80,12 +85,15 @@ def warn_about_near_copies(x: np.ndarray) -> None:
         )
 
 
-def _measure_neighbours(asked, x):
-    """Measure the distances to the nearest and to the 20th other row, `(asked row, 2)`."""
+def _measure_neighbours(asked, x, ranks):
+    """Measure the distances to the nearest other row, and to the neighbours of these ranks.
+
+    Returns `(asked row, 1 + rank)`.
+    """
     squares = (asked**2).sum(axis=1)[:, None] - 2 * asked @ x.T + (x**2).sum(axis=1)
-    order = np.argpartition(squares, [1, _N_NEIGHBOURS], axis=1)
+    order = np.argpartition(squares, [1, *ranks], axis=1)
     # The two nearest rows are the row itself and its neighbour, in any order. Measured again,
     # because rounding hides small distances in the squares.
     nearest = np.linalg.norm(x[order[:, :2]] - asked[:, None], axis=2).max(axis=1)
-    far = np.linalg.norm(x[order[:, _N_NEIGHBOURS]] - asked, axis=1)
+    far = np.linalg.norm(x[order[:, ranks]] - asked[:, None], axis=2)
     return np.column_stack([nearest, far])

@@ -263,6 +263,14 @@ def test_jittered_copies_cause_a_warning(n_features, share):
         assert warns(np.vstack([x, jittered])), seed
 
 
+@pytest.mark.parametrize("n_copies", [2, 18, 25, 40, 100])
+def test_many_copies_of_each_row_cause_a_warning(n_copies):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x = np.repeat(rng.uniform(-1, 1, (1800 // n_copies, 2)), n_copies, axis=0)
+        assert warns(x + 1e-4 * rng.normal(size=x.shape)), seed
+
+
 def test_the_warning_says_how_many_and_what_to_do(rng):
     x = rng.normal(size=(100, 3))
     x = np.vstack([x, x + 1e-6 * rng.normal(size=x.shape)])

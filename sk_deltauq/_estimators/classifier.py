@@ -76,7 +76,8 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
 
         The first call fixes the scaling of X, and the encoding of categories.
         `learning_rate_init` and `batch_size` may change between calls. Delta-UQ draws its anchors
-        from all rows so far, an anchor ensemble only from the rows of the first call.
+        from all rows so far, an anchor ensemble only from the rows of the first call. With
+        `anchors="neighbours"`, the first call learns the metric, so it needs a few hundred rows.
 
         Parameters
         ----------
@@ -198,7 +199,7 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
             - "reverse_anchoring": the row is the anchor of up to 100 training rows, and the score
               is the mean of `-log p` of their labels (after "Score1" of Thiagarajan et al.,
               "PAGER: Accurate Failure Characterization in Deep Regression Models", 2024). Only for
-              Delta-UQ.
+              Delta-UQ with `anchors="random"`.
 
         Returns
         -------

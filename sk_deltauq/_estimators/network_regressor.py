@@ -58,6 +58,11 @@ class NetworkRegressor(BaseRegressor):
         """Trained `skorch.NeuralNet`; `net_.module_` is the torch module with all members."""
         return self._trained_.net
 
+    @property
+    def mean_refined_(self) -> bool:
+        """Whether `refine_mean` changed the predicted means."""
+        return self._trained_.refined is not None
+
     def outlier_score(self, X, kind="combined"):
         """Score how strange each row is; higher is stranger.
 

@@ -69,7 +69,8 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, DistributionRegressor):
 
         The first call fixes the scaling of X and y, and the encoding of categories.
         `learning_rate_init` and `batch_size` may change between calls. Delta-UQ draws its anchors
-        from all rows so far, an anchor ensemble only from the rows of the first call.
+        from all rows so far, an anchor ensemble only from the rows of the first call. With
+        `anchors="neighbours"`, the first call learns the metric, so it needs a few hundred rows.
 
         Parameters
         ----------

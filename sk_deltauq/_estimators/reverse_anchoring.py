@@ -96,7 +96,7 @@ def _check(predictor: Predictor, labelled: LabelledRows | None) -> AnchoredNetwo
     if not isinstance(network, AnchoredNetwork):
         raise ValueError(
             "kind='reverse_anchoring' makes a row the anchor of training rows. It needs anchors "
-            "that are single rows: DeltaUQRegressor with anchors='random', or DeltaUQClassifier. "
+            "that are single rows: DeltaUQRegressor or DeltaUQClassifier with anchors='random'. "
             "Use kind='combined' or kind='distance' with this model."
         )
     if labelled is None:

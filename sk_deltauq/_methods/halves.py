@@ -14,6 +14,8 @@ from sk_deltauq._methods.neighbour_network import NeighbourNetwork
 from sk_deltauq._methods.pool import Pool
 from sk_deltauq._networks.selection import count_outputs
 from sk_deltauq._training.rows import Bounds, Inputs, TrainingRows
+from sk_deltauq._warnings import warn_caller
+from sk_deltauq.exceptions import UncertaintyWarning
 
 # Different halves of the nearest rows. Without halves the networks trust the nearest target too
 # much. 4, 10 and 64 halves are as good.
@@ -24,6 +26,9 @@ _N_HALVES = 12
 _THINNED = 8, 64
 _N_THINNED_HALVES = 2
 _N_THINNED_NEIGHBORS = 8
+
+# Share of rows without neighbours that causes a warning
+_SHARE_TO_WARN = 0.1
 
 # Rows whose neighbours are found at a time, and weights of neighbours that are held at a time.
 _CHUNK_ROWS = 16_384
@@ -52,13 +57,15 @@ class TrainingHalves:
         numbers = network.row_numbers.to(rows.train.device)
         network.collect_pool(mark_trained(rows, numbers))
         groups = None
-        if network.pool_groups is not None:
+        if network.pool_groups is not None and network.row_groups is not None:
             groups = rows.x.new_full((len(rows.x),), -1.0)  # validation rows have no group
-            groups[numbers[numbers >= 0]] = network.pool_groups[numbers >= 0]
+            groups[: len(network.row_groups)] = network.row_groups.to(groups)
         # The draws concern places in the pool: they need not differ between fits.
         rng = np.random.default_rng(0)
         everyone = torch.arange(len(network.pool.x), device=rows.x.device)
         found = [_find_among(network, network.pool, everyone, rows.x, groups)]
+        if groups is not None:
+            _warn_without_neighbours(found[0][1])
         drawn = [draw_halves(rng, _N_HALVES, found[0][0].shape[2])]
         for rate in _THINNED:
             n_kept = max(len(everyone) // rate, _N_THINNED_NEIGHBORS)
@@ -218,6 +225,19 @@ def _find_among(
         found.append((near.to(torch.int32), counts, distance))
     near, counts, distance = (torch.cat(parts, dim=1) for parts in zip(*found, strict=True))
     return near, counts, distance
+
+
+def _warn_without_neighbours(counts: torch.Tensor) -> None:
+    """Warn if many rows have no neighbour among their nearest rows, `(member, row, neighbour)`."""
+    share = 1 - float(counts.any(dim=2).double().mean())
+    if share > _SHARE_TO_WARN:
+        warn_caller(
+            f"About {share:.0%} of the training rows have no neighbours, because their nearest "
+            "rows belong to their own group. Networks then learn little from neighbours, and "
+            "predictions can be worse than with anchors='random'. Compare both with held-out "
+            "groups.",
+            UncertaintyWarning,
+        )
 
 
 def _list_blocks(drawn: list[torch.Tensor]) -> list[tuple[slice, slice]]:

@@ -34,9 +34,10 @@ class NeighbourNetwork(Network):
     scales: torch.Tensor
     directions: torch.Tensor
     subsets: torch.Tensor  # bool, (anchor, neighbour)
-    # The number of each row of the pool in the last call of `fit` or `partial_fit`; -1 for rows
-    # of earlier calls. Only training needs it.
+    # The number of each row of the pool in the last call of `fit` or `partial_fit`, -1 for rows
+    # of earlier calls, and the groups of all rows of that call. Only training needs them.
     row_numbers: torch.Tensor
+    row_groups: torch.Tensor | None
 
     def __init__(self, core: Core, has_classes: bool = False):
         super().__init__(core)

@@ -37,6 +37,8 @@ from sk_deltauq._networks.selection import count_outputs
 from sk_deltauq._networks.user_modules import UserModules
 from sk_deltauq._training.method import DrawContext, Method
 from sk_deltauq._training.rows import Batches, ExtraInputs, TrainingRows
+from sk_deltauq._warnings import warn_caller
+from sk_deltauq.exceptions import UncertaintyWarning
 
 # Floats per member that may be computed in advance.
 _MOST_FLOATS = 2**24
@@ -81,19 +83,30 @@ class NearestAnchors(Method):
         X, keys, numbers = data.X, new_keys, np.arange(len(data.X))
         if earlier:
             rows = network.pool_rows.to("cpu").append(rows)
-            X = np.concatenate([earlier["anchors_"], X])
-            keys = np.concatenate([earlier["_anchor_keys_"], keys])
-            numbers = np.concatenate([np.full(len(earlier["anchors_"]), -1), numbers])
+            # Several passes over the same rows must not fill the pool with copies.
+            rows, kept_rows, place = rows.merge_copies()
+            X = np.concatenate([earlier["anchors_"], X])[kept_rows]
+            numbers = np.concatenate([np.full(len(earlier["anchors_"]), -1), numbers])[kept_rows]
+            keys_before = np.concatenate([earlier["_anchor_keys_"], keys])
+            keys = np.full(len(X), -np.inf)
+            np.maximum.at(keys, place, keys_before)
         if self.pool_size is not None and self.pool_size < len(X):
             chosen = np.sort(np.argsort(-keys, kind="stable")[: self.pool_size])
             rows, X, keys, numbers = rows.take(chosen), X[chosen], keys[chosen], numbers[chosen]
         rows = rows.to(device)
-        network.row_numbers = torch.from_numpy(numbers)
+        network.row_numbers, network.row_groups = torch.from_numpy(numbers), groups
         if context.previous:  # the trained weights belong to this metric
-            metric, n_neighbors = network.metric, network.subsets.shape[1]
+            metric = network.metric
         else:
             metric = self._learn_metric(rows, network.row_numbers, context)
-            n_neighbors = count_neighbors(rows, self.n_neighbors)
+        n_neighbors = count_neighbors(rows, self.n_neighbors)
+        if n_neighbors == 1 and network.core.n_members == 1:
+            warn_caller(
+                "Each row has one neighbour, so all anchors are equal and the epistemic standard "
+                "deviation is zero. Use n_neighbors of 2 or more, more rows, or more members "
+                "(n_members).",
+                UncertaintyWarning,
+            )
         rng = numpy_rng(context.seed, Stream.MASKS)
         network.set_pool(rows, metric, draw_halves(rng, self.n_anchors, n_neighbors).to(device))
         kept: dict[str, Any] = {"anchors_": X, "_anchor_keys_": keys}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -71,6 +71,23 @@ class PoolRows:
             groups = torch.cat([self.groups, rows.groups])
         return PoolRows(x, y, weights, groups)
 
+    def merge_copies(self) -> tuple[PoolRows, np.ndarray, np.ndarray]:
+        """Merge rows with equal features, targets and group, on a CPU; the newest row stays.
+
+        Returns the rows with the summed weights of all copies, their numbers before, and for each
+        row before the place of the row that stays.
+        """
+        parts = [self.x, self.y] if self.groups is None else [self.x, self.y, self.groups[:, None]]
+        _, which = np.unique(torch.cat(parts, dim=1).numpy(), axis=0, return_inverse=True)
+        which = which.ravel()
+        newest = np.zeros(which.max() + 1, dtype=int)
+        np.maximum.at(newest, which, np.arange(len(which)))
+        kept = np.sort(newest)
+        place = np.searchsorted(kept, newest[which])
+        weights = np.bincount(place, self.weights.numpy())
+        merged = replace(self.take(kept), weights=torch.from_numpy(weights).to(self.weights))
+        return merged, kept, place
+
     def _map(self, function: Callable[[torch.Tensor], torch.Tensor]) -> PoolRows:
         x, y, weights = (function(part) for part in (self.x, self.y, self.weights))
         return PoolRows(x, y, weights, None if self.groups is None else function(self.groups))
@@ -115,11 +132,17 @@ class SearchIndex(nn.Module):
         return KDTree(self.points.numpy(), **settings)
 
     def search(self, x: torch.Tensor, width: int, *, by_tree: bool) -> torch.Tensor:
-        """Find the numbers of the nearest distinct rows of rows `(row, feature)`."""
+        """Find the numbers of the nearest distinct rows of rows `(row, feature)`.
+
+        Without `by_tree` all distances are computed in one step, as a graph for export needs it.
+        """
         queries = self._move(x)
-        if by_tree and self._has_tree:
+        if not by_tree:
+            return self._compare_all(queries, width)
+        if self._has_tree:
             return self._search_tree(queries, width)
-        return self._compare_all(queries, width)
+        step = max(_CHUNK_DISTANCES // len(self.points), 1)
+        return torch.cat([self._compare_all(chunk, width) for chunk in queries.split(step)])
 
     @property
     def _has_tree(self) -> bool:
@@ -135,16 +158,10 @@ class SearchIndex(nn.Module):
 
     def _compare_all(self, queries: torch.Tensor, width: int) -> torch.Tensor:
         """Compare with all rows: for few rows, many features, GPUs, and graphs for export."""
-        squares = self.points.square().sum(dim=1)
-        columns = self.points[:, :-1].T
-        step = max(_CHUNK_DISTANCES // len(self.points), 1)
-        chunks = queries.split(step) if torch.is_inference_mode_enabled() else [queries]
-        found = [
-            # |c|^2 - 2 x c orders the rows as |x - c|^2 does.
-            torch.addmm(squares, chunk, columns, alpha=-2).topk(width, largest=False).indices
-            for chunk in chunks
-        ]
-        return torch.cat(found)
+        # |c|^2 - 2 x c orders the rows as |x - c|^2 does.
+        squares, columns = self.points.square().sum(dim=1), self.points[:, :-1].T
+        distances = torch.addmm(squares, queries, columns, alpha=-2)
+        return distances.topk(width, largest=False).indices
 
 
 class Pool(nn.Module):

@@ -228,10 +228,11 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
             budget=budget,
         )
     with _host_of_training(fit):
-        refines = _restore_best_weights(net, hold_out, monitor, settings, budget)
+        rise = _restore_best_weights(net, hold_out, monitor, settings, budget)
     if len(method.variants) > 1:
-        method = _keep_best_variant(net, method, monitor, hold_out)
+        method, kept_members = _keep_best_variant(net, method, monitor, hold_out)
         kept = method.draw(net.module_, fit.context)
+        rise = None if rise is None else rise[:, kept_members]
     # Before calibration: conformity scores need the inflation that predictions have.
     _weigh_inflation(net, fit, kept)
     with _host_of_training(fit):
@@ -240,7 +241,8 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
         _end_on_all_rows(net, fit, method, kept, budget, found)
     method.finish(net.module_)
     refined = None
-    if refines:
+    # The means overfit if their errors rose too much between the best epoch and the last one.
+    if rise is not None and rise[1].mean() <= ERROR_LIMIT * rise[0].mean():
         rows = take_all_rows(fit.rows, len(fit.context.data.x), net.module_.core.n_members)
         scores = found["validation_scores_"].reshape(-1, net.module_.core.n_members)
         with _host_of_training(fit):
@@ -261,18 +263,20 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     }
 
 
-def _restore_best_weights(net, hold_out: HoldOut | None, monitor, settings, budget) -> bool:
-    """Put the best weights back; return whether to refine the means.
+def _restore_best_weights(
+    net, hold_out: HoldOut | None, monitor, settings, budget
+) -> np.ndarray | None:
+    """Put the best weights back.
 
-    The means overfit, and are not refined, if their errors on held-out rows rose too much between
-    the best epoch and the last one.
+    If the means are to be refined, return their held-out errors at the best and at the last epoch,
+    `(2, member)`.
     """
     if hold_out is None or not settings.refines_mean or budget.reason:
         monitor.restore(net)
-        return False
-    last_error = hold_out.measure_error(net)
+        return None
+    last = hold_out.measure_errors(net)
     monitor.restore(net)
-    return last_error <= ERROR_LIMIT * hold_out.measure_error(net)
+    return np.stack([hold_out.measure_errors(net), last])
 
 
 def _end_on_all_rows(
@@ -322,13 +326,17 @@ def _warn_if_unfinished(
         )
 
 
-def _keep_best_variant(net: StackedNet, method: Method, monitor, hold_out) -> Method:
-    """Keep the networks of the variant with the best held-out scores, averaged over members."""
+def _keep_best_variant(net: StackedNet, method: Method, monitor, hold_out) -> tuple[Method, slice]:
+    """Keep the networks of the variant with the best held-out scores, averaged over members.
+
+    Returns the variant, and which members it has.
+    """
     n_variants = len(method.variants)
     best = int(monitor.best_scores.reshape(-1, n_variants).mean(axis=0).argmax())
+    members = slice(best, None, n_variants)
     for keeper in (net, monitor, hold_out):
-        keeper.keep_members(slice(best, None, n_variants))
-    return method.variants[best]
+        keeper.keep_members(members)
+    return method.variants[best], members
 
 
 def _read_fixed(

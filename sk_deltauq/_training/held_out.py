@@ -41,11 +41,11 @@ class HoldOut:
         """Return the weighted mean score of each member on its own held-out rows."""
         return self._average(net, net.criterion_.score)
 
-    def measure_error(self, net: StackedNet) -> float:
-        """Return the mean squared error of the means of a regressor, over all members."""
+    def measure_errors(self, net: StackedNet) -> np.ndarray:
+        """Return the mean squared error of the means of each member of a regressor."""
         head = net.criterion_
         assert isinstance(head, GaussianHead)
-        return float(self._average(net, head.squared_error).mean())
+        return self._average(net, head.squared_error)
 
     def _average(self, net: StackedNet, function) -> np.ndarray:
         """Return the weighted mean of `function(raw, y)`, `(member, sample)`, over the samples."""

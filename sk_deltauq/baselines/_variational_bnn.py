@@ -115,6 +115,8 @@ class VariationalBNNRegressor(NetworkRegressor):
     outlier_scale_ : float or ndarray of shape (n_outputs,)
         Noise scale of one component in 20, relative to the others: larger than 1 if `calibrate`
         finds more large errors than a normal distribution has.
+    mean_refined_ : bool
+        Whether `refine_mean` changed the predicted means.
     target_transform_ : object or None
         Fitted transformation of the targets, with `transform` and `inverse_transform` of arrays of
         shape (n_samples, n_outputs); None if the targets are not transformed.

@@ -1,5 +1,6 @@
 """Random halves of the neighbours: what the networks see in training."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from sk_deltauq._methods.halves import TrainingHalves, draw_halves, mark_trained
 from sk_deltauq._methods.metric import Metric
 from sk_deltauq._methods.neighbours import NearestAnchors
 from sk_deltauq._validation import FitData
+from sk_deltauq.exceptions import UncertaintyWarning
 from tests._helpers import make_spec
 from tests._methods.neighbour_data import (
     SPLIT,
@@ -88,14 +90,36 @@ def test_the_own_target_of_a_row_has_no_effect_on_its_inputs():
     assert not (is_equal & halves.counts).any()
 
 
-def test_neighbours_come_from_other_groups():
+@pytest.mark.parametrize("pool_size", [None, 15])
+def test_neighbours_come_from_other_groups(pool_size):
+    """Also the neighbours of rows that are not in the pool."""
     data = make_data(groups=np.arange(N) // 10)
-    halves = find_halves(data, SPLIT)
+    method = NearestAnchors(4, 6, pool_size=pool_size)
+    network = method.network(make_spec(D, 2, range(M)))
+    method.draw(network, make_context(data))
+    halves = TrainingHalves.find(network, take_rows(data, SPLIT))
     group_of = {tuple(row.tolist()): i // 10 for i, row in enumerate(data.x)}
     for m in range(M):
         for row in range(N):
             others = halves.network.pool.x[halves.near[m, row][halves.counts[m, row]].long()]
             assert all(group_of[tuple(other.tolist())] != row // 10 for other in others)
+
+
+def test_rows_without_neighbours_are_warned_about():
+    """Groups of 100 near rows: no row of another group is among the nearest rows."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(4), 100)
+    x = 100 * rng.normal(size=(4, D))[groups] + rng.normal(size=(400, D))
+    x = torch.tensor(x, dtype=torch.float32)
+    for kind, labels in (("large", groups), ("small", np.arange(400) // 2)):
+        data = FitData(x.numpy().astype(float), x, x[:, :1], torch.ones(400), None, labels)
+        _, network, _ = make_network(data)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            TrainingHalves.find(network, take_rows(data))
+        messages = [str(w.message) for w in caught if w.category is UncertaintyWarning]
+        assert len(messages) == (kind == "large"), kind
+        assert all("100% of the training rows have no neighbours" in m for m in messages)
 
 
 @pytest.mark.parametrize("n_targets", [1, 2])

@@ -1,9 +1,13 @@
 """Anchors that know their target: what the method draws and keeps."""
 
+import warnings
+
+import numpy as np
 import pytest
 import torch
 
 from sk_deltauq._methods.neighbours import NearestAnchors
+from sk_deltauq.exceptions import UncertaintyWarning
 from tests._helpers import make_spec
 from tests._methods.neighbour_data import (
     SPLIT,
@@ -46,6 +50,36 @@ def test_more_rows_join_the_pool():
     assert network.row_numbers.tolist() == [-1] * N + list(range(N))
     batches = method.batches(network, take_rows(second), 10)
     assert len(list(batches)) == 4
+
+
+def test_several_passes_do_not_fill_the_pool_with_copies():
+    data = make_data()
+    method = NearestAnchors(4, 6, pool_size=N)
+    network = method.network(make_spec(D, 2, range(M)))
+    kept = method.draw(network, make_context(data))
+    for call in (1, 2):
+        kept = method.draw(network, make_context(data, call=call, previous=kept, earlier=kept))
+    assert len(np.unique(kept["anchors_"], axis=0)) == len(network.pool_x) == N
+    assert torch.equal(network.pool_x[network.row_numbers.argsort()], data.x)
+    assert network.pool_weights.tolist() == [3.0] * N
+
+
+def test_the_number_of_neighbours_grows_with_the_rows():
+    first, second = make_data(13), make_data(seed=1)
+    method, network, kept = make_network(first)
+    assert network.subsets.shape[1] == 3
+    method.draw(network, make_context(second, call=1, previous=kept, earlier=kept))
+    assert network.subsets.shape[1] == 6
+
+
+def test_one_neighbour_of_one_network_has_no_spread():
+    data = make_data(7)
+    method = NearestAnchors(4, 6)
+    with pytest.warns(UncertaintyWarning, match="one neighbour.*epistemic standard deviation is"):
+        method.draw(method.network(make_spec(D, 2, range(1))), make_context(data))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        method.draw(method.network(make_spec(D, 2, range(2))), make_context(data))
 
 
 @pytest.mark.parametrize("pool_size", [None, 15])

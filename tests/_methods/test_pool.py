@@ -100,10 +100,34 @@ def test_both_kinds_of_search_break_ties_alike(monkeypatch):
 def test_chunks_change_nothing(monkeypatch):
     rows = random_rows()
     pool = collect(rows, 5)
-    with torch.inference_mode():
-        whole = pool.find(rows.x, by_tree=False)
-        monkeypatch.setattr(pool_module, "_CHUNK_DISTANCES", 130)
-        torch.testing.assert_close(pool.find(rows.x, by_tree=False), whole, rtol=0, atol=0)
+    whole = pool.find(rows.x, by_tree=False)
+    sizes, addmm = [], torch.addmm
+
+    def measure(*args, **kwargs):
+        sizes.append((found := addmm(*args, **kwargs)).numel())
+        return found
+
+    monkeypatch.setattr(pool_module, "_CHUNK_DISTANCES", 130)
+    monkeypatch.setattr(torch, "addmm", measure)
+    for inference in (False, True):  # training asks outside of inference mode
+        with torch.inference_mode(inference):
+            found = pool.find(rows.x, by_tree=True)
+        torch.testing.assert_close(found, whole, rtol=0, atol=0)
+    assert max(sizes) <= 130
+    assert sum(sizes) == 2 * len(rows.x) ** 2
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_copies_are_merged_into_the_newest_row(grouped):
+    groups = [0, 0, 0, 1, 0] if grouped else None
+    x = [[1.0], [2.0], [1.0], [1.0], [1.0]]
+    rows = make_rows(x, [5.0, 6.0, 5.0, 5.0, 7.0], [1.0, 2.0, 3.0, 4.0, 5.0], groups)
+    merged, kept, place = rows.merge_copies()
+    assert kept.tolist() == ([1, 2, 3, 4] if grouped else [1, 3, 4])
+    assert place.tolist() == ([1, 0, 1, 2, 3] if grouped else [1, 0, 1, 1, 2])
+    assert merged.weights.tolist() == ([2, 4, 4, 5] if grouped else [2, 8, 5])
+    assert torch.equal(merged.x, rows.x[kept])
+    assert torch.equal(merged.y, rows.y[kept])
 
 
 def test_rows_of_the_same_group_do_not_count():

@@ -515,8 +515,9 @@ def test_the_best_variant_is_best_on_average_over_members():
 
     net, monitor, hold_out = Keeper(), Keeper(), Keeper()
     monitor.best_scores = np.array([0.0, 9.0, 5.0, 0.0, -9.0, 4.0])  # (member, variant)
-    method = module._keep_best_variant(net, Noisy(), monitor, hold_out)
+    method, members = module._keep_best_variant(net, Noisy(), monitor, hold_out)
     assert method == Noisy(1.0)
+    assert list(range(6))[members] == net.kept
     assert net.kept == monitor.kept == hold_out.kept == [2, 5]
 
 

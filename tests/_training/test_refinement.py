@@ -1,4 +1,4 @@
-"""Training after early stopping: the means change, and nothing else does."""
+"""Training after early stopping: the means and their spread change, and nothing else does."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,8 @@ from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_deltauq import DeltaUQRegressor
+from sk_deltauq._methods.dropout import RATES
+from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq.baselines import (
     AnchorEnsembleRegressor,
     DeepEnsembleRegressor,
@@ -40,8 +42,8 @@ def pair(request, data):
 def test_only_the_means_change(pair, data):
     X, _ = data
     plain, refined = pair
-    assert plain._trained_.refined is None
-    assert refined._trained_.refined is not None
+    assert not plain.mean_refined_
+    assert refined.mean_refined_
     assert np.abs(refined.predict(X) - plain.predict(X)).max() > 0.01
     parts = [model.predict_uncertainty(X).aleatoric for model in pair]
     np.testing.assert_allclose(*parts, rtol=1e-6)
@@ -77,7 +79,7 @@ def test_training_continues_from_the_stopped_networks(data):
     ]
     for model in models:
         model.partial_fit(X, y)
-    assert models[1]._trained_.refined is None
+    assert not models[1].mean_refined_
     assert_same_answers(*(answers(model, X[:50]) for model in models))
 
 
@@ -85,13 +87,37 @@ def test_no_refinement_if_the_means_of_held_out_rows_got_worse():
     """On this set the squared error of held-out rows rises by half after the best epoch."""
     X, y = load_diabetes(return_X_y=True)
     model = DeltaUQRegressor(n_members=3, max_iter=60, refine_mean=True, random_state=0)
-    assert model.fit(X[:300], y[:300])._trained_.refined is None
+    assert not model.fit(X[:300], y[:300]).mean_refined_
+
+
+@pytest.mark.parametrize("seed", [3, 10])
+def test_the_errors_of_the_selected_dropout_rate_decide(seed, monkeypatch):
+    """With `dropout="auto"`, other rates train too. On these data they would decide otherwise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 6))
+    y = X[:, 0] + np.sin(2 * X[:, 1]) * (1 + seed % 3)
+    y += (0.2 + 0.1 * seed) * rng.normal(size=200)
+    seen, measure = [], HoldOut.measure_errors
+
+    def spy(self, net):
+        seen.append(measure(self, net))
+        return seen[-1]
+
+    monkeypatch.setattr(HoldOut, "measure_errors", spy)
+    model = MCDropoutRegressor(
+        dropout="auto", refine_mean=True, random_state=seed, max_iter=150
+    ).fit(X, y)
+    last, best = (errors.reshape(model.n_networks_, -1) for errors in seen)
+    chosen = RATES.index(model.dropout_)
+    rise = last[:, chosen].mean() / best[:, chosen].mean()
+    assert model.mean_refined_ == (rise <= 1.25)
+    assert (last.mean() / best.mean() <= 1.25) != model.mean_refined_
 
 
 @pytest.mark.parametrize("changes", [{"noise": None}, {"early_stopping": False}])
 def test_what_has_no_refinement(changes, data):
     model = DeltaUQRegressor(refine_mean=True, **{**SMALL, **changes}).fit(*data)
-    assert model._trained_.refined is None
+    assert not model.mean_refined_
 
 
 @pytest.mark.filterwarnings(
@@ -99,7 +125,7 @@ def test_what_has_no_refinement(changes, data):
 )
 def test_no_refinement_after_the_time_is_over(data):
     model = DeltaUQRegressor(refine_mean=True, max_time=1e-3, **SMALL).fit(*data)
-    assert model._trained_.refined is None
+    assert not model.mean_refined_
 
 
 def test_constant_noise_keeps_its_level(data):
