@@ -112,7 +112,13 @@ def minimize(
 def _evaluate(f: Callable[[np.ndarray], float], x: np.ndarray) -> Any:
     """Return the value of a point; NaN for a number that no surrogate can be fitted to."""
     value = f(x.copy())
-    if isinstance(value, (float, np.floating)) and abs(value) > LARGEST:
+    try:
+        is_too_large = abs(float(np.reshape(value, ())[()])) > LARGEST
+    except (TypeError, ValueError):
+        return value  # no number: `tell` explains
+    except OverflowError:
+        is_too_large = True
+    if is_too_large:
         warn_caller(
             f"f returned {value} for {x.tolist()}. This counts as a failed evaluation. Return NaN "
             "for a failure.",

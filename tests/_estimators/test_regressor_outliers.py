@@ -146,7 +146,7 @@ def test_every_network_regressor_has_the_scores(name, regression_data, strange):
     model = getattr(baselines, name)(**{**SMALL, "max_iter": 5}, n_members=2).fit(X, y)
     for kind in ("combined", "distance", "epistemic"):
         assert np.isfinite(model.outlier_score(strange, kind=kind)).all()
-    with pytest.raises(ValueError, match="single rows: .* with anchors='random'"):
+    with pytest.raises(ValueError, match=r"single rows: .* with anchors='random'"):
         model.outlier_score(X, kind="reverse_anchoring")
 
 

@@ -56,7 +56,9 @@ def test_a_small_space_ends_with_its_best_point():
     assert result.message == "4 evaluations were made. These are all points of the space."
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e200])
+@pytest.mark.parametrize(
+    "value", [np.inf, -np.inf, 1e200, 10**200, 10**400, np.array([np.inf]), np.float32(np.inf)]
+)
 def test_a_value_that_cannot_be_fitted_is_a_failure(value):
     calls = []
 
