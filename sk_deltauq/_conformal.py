@@ -149,7 +149,9 @@ def count_rows_needed(coverage: float) -> int:
         If the coverage is not between 0 and 1.
     """
     if not (isinstance(coverage, Real) and 0 < coverage < 1):
-        raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}.")
+        raise ValueError(
+            f"coverage must be one number strictly between 0 and 1, got {coverage!r}."
+        )
     ratio = float(coverage) / (1 - float(coverage))
     return max(math.ceil(ratio * (1 - _ROUNDING)), 1)
 

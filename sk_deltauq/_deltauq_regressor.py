@@ -144,7 +144,9 @@ class DeltaUQRegressor(NetworkRegressor):
         for k equal folds: 0.3 becomes 1/4. `early_stopping="auto"` enlarges small folds.
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
-        ignores `random_state`. With early stopping, the held-out score never gets worse.
+        ignores `random_state`. With early stopping, the held-out score never gets worse. On other
+        rows, or in another order, networks may hold out rows that they trained on, and `fit`
+        warns.
     module : callable, default=None
         Factory of a torch module that replaces the multilayer perceptron, called once per member
         as `module(in_features, out_features)`. Its inputs are `[c, x - c]`, so `in_features` is

@@ -6,6 +6,7 @@ A network needs finite scales, and a list of constant columns.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -176,6 +177,14 @@ def scale_rows(estimator, X, targets, weights, labels, plan: FitPlan, groups=Non
         labels=labels,
         groups=groups,
     )
+
+
+def digest_rows(data: FitData) -> str:
+    """Return a hash of the rows and their targets, in their order."""
+    digest = hashlib.sha256()
+    for values in (data.x, data.y):
+        digest.update(values.contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def add_validation_rows(data: FitData, X_val, targets, labels, x_scaler: Scaler) -> FitData:

@@ -376,11 +376,11 @@ def test_none_among_the_targets_is_refused_and_dates_are(regression_data):
     [
         (
             lambda m, X: m.predict_interval(X, coverage="0.9"),
-            "coverage must lie strictly between 0 and 1",
+            "coverage must be one number strictly between 0 and 1",
         ),
         (
             lambda m, X: m.predict_interval(X, coverage=1.0),
-            "coverage must lie strictly between 0 and 1",
+            "coverage must be one number strictly between 0 and 1",
         ),
         (lambda m, X: m.sample_y(X, -1), "n_samples == -1, must be >= 1"),
         (lambda m, X: m.predict_quantiles(X, [0.5, 1.5]), r"in \[0, 1\]"),

@@ -136,7 +136,7 @@ def test_too_few_held_out_rows_are_an_error(model, data, classification_data):
 
 @pytest.mark.parametrize("coverage", [0, 1, -0.5, "0.9", None])
 def test_impossible_coverage_is_an_error(model, data, coverage):
-    with pytest.raises(ValueError, match="coverage must lie strictly between 0 and 1"):
+    with pytest.raises(ValueError, match="coverage must be one number strictly between 0 and 1"):
         model.predict_set(data[2], coverage=coverage)
 
 

@@ -1,13 +1,16 @@
 """Going on from a fit: what `warm_start` and `partial_fit` keep, and what they do not."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import make_friedman1
 
 from sk_deltauq._training.net import StackedNet
 from sk_deltauq._training.rows import TrainingRows
+from sk_deltauq.exceptions import UncertaintyWarning
 from tests._helpers import regressor
 
 
@@ -137,3 +140,35 @@ def test_a_stream_may_begin_with_one_row(make, data):
     for _ in range(60):
         model.partial_fit(X, y)
     assert model.score(X, y) > 0.3
+
+
+def list_messages(function, *args, **kwargs):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UncertaintyWarning)
+        function(*args, **kwargs)
+    return [str(w.message) for w in caught if w.category is UncertaintyWarning]
+
+
+@pytest.mark.parametrize("change", ["none", "order", "more", "validation", "no hold-out"])
+def test_a_warm_fit_on_other_rows_warns(change):
+    """The folds belong to the positions of the rows, so a known row may be held out."""
+    X, y = make_friedman1(200, noise=1, random_state=0)
+    model = regressor(warm_start=True, max_iter=3, early_stopping="auto").fit(X[:150], y[:150])
+    rows = {"order": np.arange(150)[::-1], "more": np.arange(160)}.get(change, np.arange(150))
+    extra = {"X_val": X[160:], "y_val": y[160:]} if change == "validation" else {}
+    if change == "no hold-out":
+        model.set_params(early_stopping=False)
+    messages = list_messages(model.fit, X[rows], y[rows], **extra)
+    found = [m for m in messages if "may hold out rows that they trained on" in m]
+    assert len(found) == (change in ("order", "more"))
+
+
+def test_partial_fit_warns_about_the_calibration_of_fit_once(regression_data):
+    model = regressor(max_iter=3, early_stopping="auto").fit(*regression_data)
+    counts = [
+        sum("keeps the calibration of fit" in m for m in list_messages(model.partial_fit, *d))
+        for d in [regression_data] * 2
+    ]
+    assert counts == [1, 0]
+    unstopped = regressor(max_iter=3, early_stopping=False).fit(*regression_data)
+    assert not list_messages(unstopped.partial_fit, *regression_data)

@@ -219,8 +219,8 @@ def continue_map(original: MonotoneMap, y_min: float, y_max: float) -> Continued
         def is_usable(distance):
             z = z_end + sign * distance * z_range * np.array([1.0, 1 - 1e-3, 1 - 2e-3])
             y = original.inverse(z)
-            steps = -sign * np.diff(y)
             with np.errstate(all="ignore"):
+                steps = -sign * np.diff(y)
                 back = np.abs(original.forward(y) - z) <= 1e-5 * z_range
             return (
                 np.isfinite(y).all()

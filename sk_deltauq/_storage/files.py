@@ -21,11 +21,8 @@ import numpy as np
 FORMAT = "sk_deltauq model"
 FORMAT_VERSION = 1
 
-# First bytes of files that users may take for ours, and what reads them.
-_OTHERS = {
-    b"\x80": "It looks like a pickle: joblib.load reads such files and runs the code in them.",
-    b"PK": "It looks like a zip archive: skops.io.load and torch.load read such files.",
-}
+_PICKLE = "It looks like a pickle: joblib.load reads such files and runs the code in them."
+_ARCHIVE = "It looks like a zip archive: skops.io.load and torch.load read such files."
 
 
 def write_file(path: Any, content: Any, arrays: Mapping[str, np.ndarray]) -> None:
@@ -85,8 +82,7 @@ def read_file(path: Any) -> tuple[Any, dict[str, np.ndarray]]:
             _check_version(path, metadata)
             arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        hints = [hint for magic, hint in _OTHERS.items() if start.startswith(magic)]
-        hint = hints[0] if hints else "It may be truncated, or of another program."
+        hint = _guess_program(start)
         raise ValueError(f"{path} is no complete file of model.save(path). {hint}") from error
     checksum = metadata.pop("sha256", "")
     if checksum != _compute_checksum(metadata, arrays):
@@ -94,6 +90,16 @@ def read_file(path: Any) -> tuple[Any, dict[str, np.ndarray]]:
             f"{path} is damaged or was changed: its checksum is wrong. Save the model again."
         )
     return json.loads(metadata["content"]), arrays
+
+
+def _guess_program(start: bytes) -> str:
+    """Guess what reads a file with these first 8 bytes."""
+    # safetensors begins with the length of its header, whose last bytes are zero.
+    if start[:1] == b"\x80" and start[1:2] in (b"\2", b"\3", b"\4", b"\5") and any(start[3:]):
+        return _PICKLE
+    if start.startswith(b"PK"):
+        return _ARCHIVE
+    return "It may be truncated, or of another program."
 
 
 def _check_version(path: Path, metadata: Mapping[str, str]) -> None:

@@ -81,11 +81,20 @@ def _take_column(X, position: int) -> Any:
 def read_cells(X, position: int) -> list:
     """Return a column of a frame or an array as Python objects."""
     if isinstance(X, np.ndarray):
-        return X[:, position].tolist()
+        return _widen(X[:, position]).tolist()
     column = _take_column(X, position)
     if hasattr(column, "to_pylist"):  # pyarrow
         return column.to_pylist()
+    if str(column.dtype) in ("float32", "float16"):  # pandas
+        return _widen(column.to_numpy()).tolist()
     return list(column.astype(object)) if hasattr(column, "iloc") else column.to_list()
+
+
+def _widen(values: np.ndarray) -> np.ndarray:
+    """Return short floats with the digits that are printed: .1 in float32 is the level .1."""
+    if values.dtype.kind == "f" and values.dtype.itemsize < 8:
+        return values.astype(str).astype(np.float64)
+    return values
 
 
 def read_numbers(X, position: int) -> np.ndarray:
@@ -105,4 +114,15 @@ def read_numbers(X, position: int) -> np.ndarray:
 
 def _convert_objects(cells) -> np.ndarray:
     """Convert objects to float64. NumPy cannot convert every kind of missing value."""
-    return np.array([np.nan if is_missing(cell) else cell for cell in cells], dtype=np.float64)
+    numbers = [np.nan if is_missing(cell) else cell for cell in cells]
+    try:
+        return np.array(numbers, dtype=np.float64)
+    except OverflowError:  # an int beyond float64; a check of the column names it
+        return np.array([_round_to_float(number) for number in numbers])
+
+
+def _round_to_float(number) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return np.inf if number > 0 else -np.inf

@@ -25,7 +25,7 @@ from sk_deltauq._networks.mlp import Network, NetworkSpec
 from sk_deltauq._predictor import NetworkComponents, Predictor
 from sk_deltauq._training.budget import Budget
 from sk_deltauq._training.corruption import corrupt_batches
-from sk_deltauq._training.folds import plan_hold_out, warn_about_hold_out
+from sk_deltauq._training.folds import plan_hold_out, warn_about_hold_out, warn_about_resuming
 from sk_deltauq._training.held_out import HoldOut, make_monitor
 from sk_deltauq._training.method import DrawContext, Method
 from sk_deltauq._training.net import StackedNet, make_net
@@ -42,7 +42,7 @@ from sk_deltauq._training.stored_net import (
     rebuild_net,
     rebuild_network,
 )
-from sk_deltauq._validation import FitData, FitPlan
+from sk_deltauq._validation import FitData, FitPlan, digest_rows
 from sk_deltauq._warnings import warn_caller
 
 # Operations in the largest matrix product of a step: about five milliseconds on one core.
@@ -73,6 +73,7 @@ class TrainedNet:
     spec: NetworkSpec  # without the generators of the initial weights
     settings: TrainingSettings
     refined: Network | None = None  # networks that trained on, for the predicted means
+    digest: str | None = None  # of all rows, if the networks held out some of them
 
     def __getstate__(self) -> dict[str, Any]:
         state = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -147,6 +148,10 @@ def prepare_fit(
     rng = numpy_rng(seed, Stream.FOLDS)
     generators = torch_generators(seed, Stream.BATCHES, members, call)
     rows = assign_rows(data, settings, hold_out, members, rng, generators)
+    digest = digest_rows(data)
+    if previous is not None and previous.digest is not None:
+        is_same = previous.digest == digest or not rows.n_units
+        warn_about_resuming(name, partial=plan.partial, is_same=is_same)
     if not (plan.partial and plan.resume):
         warn_about_hold_out(
             name, rows.n_units, data, settings.early_stopping, partial=plan.partial
@@ -181,7 +186,8 @@ def prepare_fit(
     kept = method.draw(network, context)
     batches = corrupt_batches(method.batches(network, rows, batch_size), params)
     net = make_net(network, head, settings, batch_size, previous=net)
-    start = TrainedNet(net, method, kept, seed, call, fixed, spec, settings)
+    held_out = digest if rows.n_units and data.validation is None else None
+    start = TrainedNet(net, method, kept, seed, call, fixed, spec, settings, digest=held_out)
     return NetworkFit(settings, rows, batches, context, start)
 
 

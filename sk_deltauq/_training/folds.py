@@ -96,6 +96,8 @@ def warn_about_hold_out(
         )
     else:
         reason = f"because there are too few, {len(data.x)}"
+        if data.groups is not None and len(np.unique(data.groups)) < 2:
+            reason = "because all rows with a weight belong to one group"
         if partial:
             reason = "in partial_fit"
         elif not early_stopping:
@@ -105,6 +107,27 @@ def warn_about_hold_out(
             "is usually too small. Use fit with early_stopping='auto' and more rows, or check the "
             "coverage on rows of your own."
         )
+    warn_caller(message, UncertaintyWarning)
+
+
+def warn_about_resuming(name: str, *, partial: bool, is_same: bool) -> None:
+    """Warn if training continues from a fit with hold-out in a way that spoils its calibration.
+
+    `is_same` tells that no rows are held out now, or that all rows are as in the last fit.
+    """
+    if partial:
+        message = (
+            f"{name} keeps the calibration of fit while partial_fit trains on, so its uncertainty "
+            "can become too small. Check it with new rows, or fit again on all rows."
+        )
+    elif not is_same:
+        message = (
+            f"{name} continues (warm_start) with other rows than in the last fit, or in another "
+            "order, so networks may hold out rows that they trained on, and its uncertainty can "
+            "be too small. Use warm_start=False, or rows of your own to hold out (X_val, y_val)."
+        )
+    else:
+        return
     warn_caller(message, UncertaintyWarning)
 
 

@@ -209,7 +209,9 @@ class NormalMixture:
             Lower and upper bound on the last axis.
         """
         if not (isinstance(coverage, Real) and 0 < coverage < 1):
-            raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}.")
+            raise ValueError(
+                f"coverage must be one number strictly between 0 and 1, got {coverage!r}."
+            )
         return self.ppf([(1 - coverage) / 2, (1 + coverage) / 2])
 
     def crps(self, y):

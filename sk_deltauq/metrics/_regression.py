@@ -193,7 +193,9 @@ def interval_score(y_true, lower, upper, coverage=0.9, *, sample_weight=None):
     11.0
     """
     if not 0 < coverage < 1:
-        raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}.")
+        raise ValueError(
+            f"coverage must be one number strictly between 0 and 1, got {coverage!r}."
+        )
     y_true, lower, upper = check_intervals(y_true=y_true, lower=lower, upper=upper)
     outside = np.maximum(lower - y_true, 0) + np.maximum(y_true - upper, 0)
     return average(upper - lower + 2 / (1 - coverage) * outside, sample_weight)

@@ -29,7 +29,9 @@ def predict_moments(estimator, X, caller: str) -> tuple[np.ndarray, np.ndarray]:
 def predict_bounds(estimator, X, coverage: float, caller: str) -> tuple[np.ndarray, ...]:
     """Predict the mean and both bounds of the equal-tailed interval."""
     if not 0 < coverage < 1:
-        raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}.")
+        raise ValueError(
+            f"coverage must be one number strictly between 0 and 1, got {coverage!r}."
+        )
     model, X = find_innermost(estimator, X)
     if _accepts(model, "coverage"):
         mean, interval = model.predict(X, coverage=coverage)

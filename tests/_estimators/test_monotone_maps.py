@@ -1,6 +1,7 @@
 """Maps of the targets: inverse, derivative, and continuation beyond the training targets."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -96,3 +97,12 @@ def test_pickle(continued):
     g, y, _ = continued
     again = pickle.loads(pickle.dumps(g))
     np.testing.assert_array_equal(again.forward(y), g.forward(y))
+
+
+@pytest.mark.parametrize("power", [3, 10, 100])
+def test_targets_of_many_magnitudes_cause_no_warning_of_numpy(power):
+    y = LOGNORMAL**power
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = continue_map(LogMap(0), y.min(), y.max())
+    np.testing.assert_allclose(found.inverse(found.forward(y)), y, rtol=1e-9)

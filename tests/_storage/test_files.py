@@ -59,6 +59,22 @@ def test_a_truncated_file_is_noticed(path, share):
         read_file(path)
 
 
+@pytest.mark.parametrize("length", [0x280, 0x480, 0x2F80])
+def test_a_truncated_file_is_no_pickle(path, length):
+    """Its first byte is 0x80, as the first byte of a pickle."""
+    whole = path.read_bytes()
+    path.write_bytes(length.to_bytes(8, "little") + whole[8:200])
+    with pytest.raises(ValueError, match="truncated"):
+        read_file(path)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_pickles_are_named(path, protocol):
+    path.write_bytes(pickle.dumps(CONTENT, protocol))
+    with pytest.raises(ValueError, match=r"looks like a pickle: joblib\.load"):
+        read_file(path)
+
+
 def test_files_of_other_programs_are_named(path):
     path.write_bytes(pickle.dumps(CONTENT))
     with pytest.raises(ValueError, match=r"looks like a pickle: joblib\.load"):

@@ -113,5 +113,18 @@ def test_objects_become_numbers():
         np.testing.assert_array_equal(read_numbers(X, 0), expected[: len(X)])
 
 
+def test_whole_numbers_beyond_float64_are_infinite():
+    frame = pd.DataFrame({"k": pd.Series([10**400, -(10**400), 1, None], dtype=object)})
+    np.testing.assert_array_equal(read_numbers(frame, 0), [np.inf, -np.inf, 1, np.nan])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_short_floats_are_the_levels_that_they_show(dtype):
+    values = np.array([0.1, 0.2, np.nan, 3.0], dtype=dtype)
+    tables = [values[:, None], pd.DataFrame({"a": values})]
+    for table in tables:
+        np.testing.assert_array_equal(read_cells(table, 0), [0.1, 0.2, np.nan, 3.0])
+
+
 def test_arrays_and_lists_are_no_frames():
     assert not any(map(is_frame, (np.eye(2), [[1]], pd.Series([1]), {"a": 1})))

@@ -166,7 +166,7 @@ def test_one_of_several_outputs(line):
         ({"grid": [[1.0]]}, "grid must be a number of values or a 1-D array"),
         ({"kind": "average", "subsample": 0}, "subsample must be at least 1"),
         ({"sample_weight": [1.0]}, "sample_weight must have shape"),
-        ({"coverage": 90}, "coverage must lie strictly between 0 and 1"),
+        ({"coverage": 90}, "coverage must be one number strictly between 0 and 1"),
     ],
 )
 def test_bad_parameters(line, ridge, params, message):

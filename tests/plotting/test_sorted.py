@@ -81,5 +81,5 @@ def test_bad_bounds(bounds, message):
 
 @pytest.mark.parametrize("value", [0, 1, 1.5])
 def test_bad_coverage(line, ridge, value):
-    with pytest.raises(ValueError, match="coverage must lie strictly between 0 and 1"):
+    with pytest.raises(ValueError, match="coverage must be one number strictly between 0 and 1"):
         SortedIntervalsDisplay.from_estimator(ridge, *line, coverage=value)
