@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks_uci.analysis.tables import escape, write_pipes
-from benchmarks_uci.commands.common import source_options
+from benchmarks_uci.commands.common import check_writable, source_options
 from benchmarks_uci.datasets import EMBEDDED, Dataset, load
 from benchmarks_uci.regression.external import GaussianProcess, NGBoost
 from benchmarks_uci.regression.protocols import random80
@@ -231,7 +231,13 @@ def write_table(column: str, path: Path = COMMITTED) -> str:
 
 @click.command("choice")
 @source_options
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default=COMMITTED)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    callback=check_writable,
+    default=COMMITTED,
+    help="CSV file to write. By default, the committed results are replaced.",
+)
 def main(sources, out):
     """Compare the intervals of methods that a reader would choose between."""
     rows = []
@@ -241,7 +247,6 @@ def main(sources, out):
             for seed in SEEDS:
                 rows += measure(name, draw_rows, seed)
             click.echo(name, err=True)
-    out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
         writer.writeheader()

@@ -12,6 +12,13 @@ import click
 from benchmarks_uci.datasets import DataCorrupt, DataError, Sources
 
 
+def check_writable(context, parameter, path):
+    """Say that a file cannot be written before minutes are spent on its contents."""
+    if path is not None and not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(path.parent)!r}.")
+    return path
+
+
 class Names(click.ParamType):
     """A list of existing names, separated by commas; `all` means every one.
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from benchmarks_uci.analysis import readme
 from benchmarks_uci.analysis.frame import make_frame, split_runs
@@ -36,16 +37,8 @@ def make_report(study: Study) -> click.Command:
         "--format", "fmt", type=click.Choice([*FORMATS]), default="plain", help="Table format."
     )
     @click.option("--compact", type=FOLDER, help="Folder for one CSV and one JSON file per run.")
-    @click.option(
-        "--readme",
-        "of_readme",
-        is_flag=True,
-        help="Write the committed results into the README instead.",
-    )
-    @click.option(
-        "--check", is_flag=True, help="With --readme: write nothing, fail if it does not agree."
-    )
-    def report(results, out, metric, fmt, compact, of_readme, check):
+    @_readme_options(study)
+    def report(results, out, metric, fmt, compact, of_readme=False, check=False):
         """Show the results of earlier runs. Nothing is fitted, and no data are loaded.
 
         RESULTS is a results folder of the run command, or a CSV file or folder of --compact.
@@ -54,6 +47,7 @@ def make_report(study: Study) -> click.Command:
             raise click.UsageError("--check needs --readme.")
         try:
             if of_readme:
+                _refuse_others("results", "out", "metric", "fmt", "compact")
                 _update_readme(study, check)
                 return
             records = read(results, study)
@@ -67,6 +61,41 @@ def make_report(study: Study) -> click.Command:
             raise click.ClickException(str(error)) from error
 
     return report
+
+
+def _readme_options(study: Study):
+    """Return a decorator that adds the options for the README, if the study is shown there."""
+    options = [
+        click.option(
+            "--readme",
+            "of_readme",
+            is_flag=True,
+            help="Write the committed results into the README instead.",
+        ),
+        click.option(
+            "--check",
+            is_flag=True,
+            help="With --readme: write nothing, fail if it does not agree.",
+        ),
+    ]
+
+    def decorate(function):
+        for option in reversed(options if study.readme else []):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def _refuse_others(*names: str) -> None:
+    """Raise an error if one of these parameters was given besides `--readme`."""
+    context = click.get_current_context()
+    given = [n for n in names if context.get_parameter_source(n) is not ParameterSource.DEFAULT]
+    if given:
+        raise click.UsageError(
+            "--readme takes the committed results and no other option than --check. Leave out: "
+            f"{', '.join(given)}."
+        )
 
 
 def _update_readme(study: Study, check: bool):

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from benchmarks_uci import figures
-from benchmarks_uci.commands.common import Names, source_options
+from benchmarks_uci.commands.common import Names, check_writable, source_options
 from benchmarks_uci.speed import curves, measure, results
 from benchmarks_uci.speed import device as devices
 from benchmarks_uci.threads import threads as limit_threads
@@ -32,17 +32,8 @@ def _check_device(context, parameter, device):
     return device
 
 
-def _check_writable(context, parameter, path):
-    """Say that a file cannot be written before minutes are spent on its contents."""
-    if path is None:
-        return None
-    if not path.parent.is_dir():
-        raise click.BadParameter(f"there is no folder {str(path.parent)!r}.")
-    return path
-
-
 def _check_plot(context, parameter, path):
-    if _check_writable(context, parameter, path) is None:
+    if check_writable(context, parameter, path) is None:
         return None
     if path.suffix[1:] not in figures.FORMATS:
         endings = " or ".join(f".{fmt}" for fmt in figures.FORMATS)
@@ -71,7 +62,7 @@ FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
     callback=_check_device,
     help="A torch device, such as cuda: compare it with the CPU, and measure nothing else.",
 )
-@click.option("--out", type=FILE, callback=_check_writable, help="JSON file for all results.")
+@click.option("--out", type=FILE, callback=check_writable, help="JSON file for all results.")
 @click.option(
     "--plot",
     type=FILE,

@@ -33,8 +33,9 @@ LIST_OF_NUMBERS = re.compile(r"\[\n[\d.,\s-]+\]")
 RESULT_FILES = "*/*/*/*/[0-9]*.json"  # protocol/preset/data/method/split.json
 
 # What every record must hold, and what else a finished one must hold besides its scores
-FIELDS = {"status": str, "error": str, "data_hash": str}
+FIELDS = {"status": str, "error": str, "data_hash": str, "versions": dict, "machine": dict}
 DONE_FIELDS = FIELDS | {"settings": dict, "settings_id": str, "split_hash": str}
+DONE_FIELDS |= {"n_train": int, "n_test": int}
 
 
 class ResultsError(Exception):
@@ -117,10 +118,20 @@ def read_compact(path: Path, study: Study) -> list[dict]:
         raise ResultsError(f"{beside} lacks {', '.join(missing)}.")
     records = []
     for number, row in enumerate(rows, start=2):
+        if None in row or None in row.values():
+            raise ResultsError(f"{path}, line {number}: it has not {len(kinds)} cells.")
+        if row["status"] not in ("done", "failed"):
+            raise ResultsError(
+                f"{path}, line {number}: its status is neither 'done' nor 'failed'."
+            )
         try:
             values = {name: kind(row[name]) if row[name] else None for name, kind in kinds.items()}
             records.append(_record(values, shared, study))
-        except (KeyError, ValueError, TypeError) as error:
+        except KeyError as error:
+            raise ResultsError(
+                f"{path}, line {number}: it needs {error}, which {beside.name} lacks."
+            ) from error
+        except (ValueError, TypeError) as error:
             raise ResultsError(f"{path}, line {number}: {error!r}") from error
     return records
 
@@ -173,6 +184,11 @@ def _read_table(path: Path, study: Study) -> list[dict]:
 
 def _read_file(path: Path, folder: Path, study: Study) -> dict:
     protocol, preset, data, method, _ = path.relative_to(folder).parts
+    if protocol not in study.protocols:
+        raise ResultsError(
+            f"{path} belongs to another study: its protocol {protocol!r} is none of "
+            f"{', '.join(study.protocols)}. Use the report command of that study."
+        )
     try:
         return read_record(path, Task(protocol, preset, data, method, int(path.stem)), study)
     except (ValueError, OSError) as error:

@@ -6,8 +6,9 @@ from click.testing import CliRunner
 
 from benchmarks_uci.analysis.page import write_page
 from benchmarks_uci.commands import report as command
-from benchmarks_uci.commands.report import report
+from benchmarks_uci.commands.report import make_report, report
 from benchmarks_uci.engine.records import read, write_compact
+from benchmarks_uci.optimisation.study import STUDY as OPTIMISATION
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci.analysis._helpers import record, records, write_folder
 
@@ -68,6 +69,12 @@ def test_page_and_compact_results_are_written(tmp_path):
     [
         (("nowhere",), 1, "there is no file or folder 'nowhere'"),
         (("--check",), 2, "--check needs --readme"),
+        (
+            ("nowhere", "--readme", "--check"),
+            2,
+            "no other option than --check. Leave out: results",
+        ),
+        (("--readme", "--metric", "crps"), 2, "Leave out: metric"),
         (("--metric", "mse"), 2, "'mse' is not one of 'nll'"),
         (("--format", "latex"), 2, "'latex' is not one of 'plain'"),
     ],
@@ -76,6 +83,14 @@ def test_mistakes_are_explained(args, code, expected):
     result = invoke(*args)
     assert result.exit_code == code
     assert expected in " ".join(result.stderr.split())
+
+
+def test_only_the_study_of_the_readme_writes_it():
+    result = CliRunner().invoke(make_report(OPTIMISATION), ["--readme"])
+    assert result.exit_code == 2
+    assert "No such option: --readme" in result.stderr or "No such option '--readme'" in (
+        result.stderr
+    )
 
 
 def test_mixed_settings_are_an_error(tmp_path):

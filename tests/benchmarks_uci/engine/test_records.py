@@ -71,6 +71,30 @@ def test_damaged_file_is_named(tmp_path, text, message):
         read(tmp_path, STUDY)
 
 
+def test_results_of_another_study_are_named(tmp_path):
+    write_folder([record()], tmp_path)
+    (tmp_path / "random80").rename(tmp_path / "search")
+    with pytest.raises(ResultsError, match="belongs to another study: its protocol 'search'"):
+        read(tmp_path, STUDY)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (",done,", ",dne,", "line 2: its status is neither 'done' nor 'failed'"),
+        (",done,", ",", "line 2: it has not .* cells"),
+        (",done,", ",done,,", "line 2: it has not .* cells"),
+        ("boston", "bostn", "line 2: it needs 'bostn', which random80-paper.json lacks"),
+    ],
+)
+def test_damaged_rows_are_named(tmp_path, before, after, message):
+    write_compact(records(), tmp_path, STUDY)
+    path = tmp_path / "random80-paper.csv"
+    path.write_text(path.read_text().replace(before, after, 1))
+    with pytest.raises(ResultsError, match=message):
+        read(path, STUDY)
+
+
 def test_both_forms_in_one_folder_are_an_error(tmp_path):
     write_folder([record()], tmp_path)
     write_compact([record()], tmp_path, STUDY)
