@@ -148,5 +148,5 @@ def test_every_classifier_has_the_scores(name, classification_data):
     model = cls(hidden_layer_sizes=(8,), max_iter=5, random_state=0).fit(X, y)
     for kind in KINDS[:-1]:
         assert np.isfinite(model.outlier_score(X, kind=kind)).all()
-    with pytest.raises(ValueError, match="single rows: DeltaUQRegressor with anchors='random'"):
+    with pytest.raises(ValueError, match=r"single rows: .* with anchors='random'"):
         model.outlier_score(X, kind="reverse_anchoring")

@@ -166,7 +166,7 @@ def test_a_warm_fit_on_other_rows_warns(change):
 def test_partial_fit_warns_about_the_calibration_of_fit_once(regression_data):
     model = regressor(max_iter=3, early_stopping="auto").fit(*regression_data)
     counts = [
-        sum("keeps the calibration of fit" in m for m in list_messages(model.partial_fit, *d))
+        sum("The calibration of the last fit" in m for m in list_messages(model.partial_fit, *d))
         for d in [regression_data] * 2
     ]
     assert counts == [1, 0]

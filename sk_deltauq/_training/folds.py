@@ -117,8 +117,9 @@ def warn_about_resuming(name: str, *, partial: bool, is_same: bool) -> None:
     """
     if partial:
         message = (
-            f"{name} keeps the calibration of fit while partial_fit trains on, so its uncertainty "
-            "can become too small. Check it with new rows, or fit again on all rows."
+            f"partial_fit trains {name} without held-out rows. The calibration of the last fit, "
+            "if any, stays, so the uncertainty can become too small. Check it with new rows, or "
+            "fit again on all rows."
         )
     elif not is_same:
         message = (

@@ -35,7 +35,7 @@ def test_command_scores_every_method_and_writes_a_table(tmp_path, monkeypatch):
     monkeypatch.setattr(choice, "SEEDS", range(2))
     monkeypatch.setattr(choice, "MAX_ROWS", {"Gaussian process": 59})
     monkeypatch.setattr(choice, "get_problems", lambda sources: {"small": draw})
-    path = tmp_path / "folder" / "scores.csv"
+    path = tmp_path / "scores.csv"
     result = CliRunner().invoke(choice.main, ["--out", str(path)])
     assert result.exit_code == 0, result.output
     header, _, row = choice.write_table("score", path).splitlines()
