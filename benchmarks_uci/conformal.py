@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks_uci.analysis.tables import escape, write_pipes
-from benchmarks_uci.commands.common import check_writable, source_options
+from benchmarks_uci.commands.common import committed_option, source_options
 from benchmarks_uci.datasets import Dataset, load
 from benchmarks_uci.regression.protocols import random80
 from benchmarks_uci.threads import threads as limit_threads
@@ -175,13 +175,7 @@ def write_table(path: Path = COMMITTED) -> str:
 
 @click.command("conformal")
 @source_options
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    callback=check_writable,
-    default=COMMITTED,
-    help="CSV file to write. By default, the committed results are replaced.",
-)
+@committed_option(COMMITTED)
 def main(sources, out):
     """Compare conformal intervals with MAPIE, write the scores, and show the table."""
     rows = []

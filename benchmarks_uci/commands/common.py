@@ -19,6 +19,17 @@ def check_writable(context, parameter, path):
     return path
 
 
+def committed_option(path: Path):
+    """Return the option `--out` of a command whose results are in one committed file."""
+    return click.option(
+        "--out",
+        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        callback=check_writable,
+        default=path,
+        help="CSV file to write. By default, the committed results are replaced.",
+    )
+
+
 class Names(click.ParamType):
     """A list of existing names, separated by commas; `all` means every one.
 

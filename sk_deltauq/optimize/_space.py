@@ -56,7 +56,7 @@ class Space:
                 f"[(0, 1), (-5, 5)], got an array of shape {box.shape}."
             )
         for i, (low, high) in enumerate(box):
-            is_usable = max(abs(low), abs(high)) <= LARGEST  # False for NaN
+            is_usable = np.abs([low, high]).max() <= LARGEST  # False for NaN
             if not is_usable or low >= high:
                 raise ValueError(
                     f"bounds must be finite, at most {LARGEST:g} in size, and lower < upper for "

@@ -13,6 +13,7 @@ from sk_deltauq.optimize._space import SAME, Space
         ([(0, 1), (2, 2)], "Parameter 1"),
         ([(0, np.inf)], "finite"),
         ([(np.nan, 1)], "finite"),
+        ([(1, np.nan)], "finite"),
         ([(-1e308, 1e308)], "finite"),
         ([(0, 1e200)], r"at most 1e\+100 in size"),
         ([0, 1], r"shape \(2,\)"),
