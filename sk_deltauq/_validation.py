@@ -183,7 +183,7 @@ def digest_rows(data: FitData) -> str:
     """Return a hash of the rows and their targets, in their order."""
     digest = hashlib.sha256()
     for values in (data.x, data.y):
-        digest.update(np.ascontiguousarray(values.numpy()).reshape(-1).view(np.uint8))
+        digest.update(np.ascontiguousarray(values.numpy()).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
