@@ -235,10 +235,10 @@ class DeltaUQRegressor(NetworkRegressor):
     each metric, the difference between the row and the weighted mean neighbour, the mean and the
     spread of the targets, and the mean distance; differences and distances as asinh, so that far
     neighbours do not dominate. A k-d tree finds the neighbours in the mean of all metrics, or a
-    comparison with all rows if there are more than 20 features. Before the networks train, both
-    take about 10 s with 20,000 rows, and half a minute with 50,000 rows of 21 features, which
-    `max_time` does not count. Training keeps up to 64 MB and half a kilobyte per row for each
-    network. The fitted model contains its training rows and targets, also in a file.
+    comparison with all rows if there are more than 20 features. The metric and the search take
+    seconds to a minute with tens of thousands of rows, before the networks train. `max_time` does
+    not count them. Training keeps up to 64 MB and half a kilobyte per row for each network. The
+    fitted model contains its training rows and targets, also in a file.
 
     `warm_start` keeps the weights and draws the anchors from the new training rows; `partial_fit`
     adds new rows to the possible neighbours. The prediction for a row does not depend on the other

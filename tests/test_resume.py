@@ -149,18 +149,32 @@ def list_messages(function, *args, **kwargs):
     return [str(w.message) for w in caught if w.category is UncertaintyWarning]
 
 
-@pytest.mark.parametrize("change", ["none", "order", "more", "validation", "no hold-out"])
-def test_a_warm_fit_on_other_rows_warns(change):
+@pytest.mark.parametrize(
+    ("change", "warns"),
+    [
+        *[("none", False), ("order", True), ("more", True), ("no hold-out", False)],
+        *[("validation", False), ("more, validation", False)],
+        *[("no hold-out before", True), ("validation before", True), ("partial_fit", True)],
+        ("no noise", True),  # ends on all rows
+    ],
+)
+def test_a_warm_fit_that_may_hold_out_known_rows_warns(change, warns):
     """The folds belong to the positions of the rows, so a known row may be held out."""
     X, y = make_friedman1(200, noise=1, random_state=0)
-    model = regressor(warm_start=True, max_iter=3, early_stopping="auto").fit(X[:150], y[:150])
-    rows = {"order": np.arange(150)[::-1], "more": np.arange(160)}.get(change, np.arange(150))
-    extra = {"X_val": X[160:], "y_val": y[160:]} if change == "validation" else {}
-    if change == "no hold-out":
-        model.set_params(early_stopping=False)
+    validation = {"X_val": X[160:], "y_val": y[160:]}
+    model = regressor(warm_start=True, max_iter=3, early_stopping="auto")
+    if change == "no noise":
+        model.set_params(noise=None)
+    model.set_params(early_stopping=False if change == "no hold-out before" else "auto")
+    model.fit(X[:150], y[:150], **(validation if change == "validation before" else {}))
+    if change == "partial_fit":
+        model.partial_fit(X[:150], y[:150])
+    model.set_params(early_stopping=False if change == "no hold-out" else "auto")
+    rows = np.arange(160 if "more" in change else 150)[:: -1 if change == "order" else 1]
+    extra = validation if change in ("validation", "more, validation") else {}
     messages = list_messages(model.fit, X[rows], y[rows], **extra)
-    found = [m for m in messages if "may hold out rows that they trained on" in m]
-    assert len(found) == (change in ("order", "more"))
+    found = [m for m in messages if "may have trained on the rows that it holds out" in m]
+    assert len(found) == warns
 
 
 def test_partial_fit_warns_about_the_calibration_of_fit_once(regression_data):

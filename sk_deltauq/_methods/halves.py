@@ -57,7 +57,7 @@ class TrainingHalves:
         numbers = network.row_numbers.to(rows.train.device)
         network.collect_pool(mark_trained(rows, numbers))
         groups = None
-        if network.pool_groups is not None and network.row_groups is not None:
+        if network.row_groups is not None:
             groups = rows.x.new_full((len(rows.x),), -1.0)  # validation rows have no group
             groups[: len(network.row_groups)] = network.row_groups.to(groups)
         # The draws concern places in the pool: they need not differ between fits.

@@ -148,10 +148,10 @@ def prepare_fit(
     rng = numpy_rng(seed, Stream.FOLDS)
     generators = torch_generators(seed, Stream.BATCHES, members, call)
     rows = assign_rows(data, settings, hold_out, members, rng, generators)
-    digest = digest_rows(data)
-    if previous is not None and previous.digest is not None:
-        is_same = previous.digest == digest or not rows.n_units
-        warn_about_resuming(name, partial=plan.partial, is_same=is_same)
+    digest = digest_rows(data) if rows.n_units and data.validation is None else None
+    if previous is not None:
+        ended_on_all_rows = previous.settings.ends_on_all_rows
+        warn_about_resuming(name, previous.digest, digest, ended_on_all_rows, partial=plan.partial)
     if not (plan.partial and plan.resume):
         warn_about_hold_out(
             name, rows.n_units, data, settings.early_stopping, partial=plan.partial
@@ -186,8 +186,7 @@ def prepare_fit(
     kept = method.draw(network, context)
     batches = corrupt_batches(method.batches(network, rows, batch_size), params)
     net = make_net(network, head, settings, batch_size, previous=net)
-    held_out = digest if rows.n_units and data.validation is None else None
-    start = TrainedNet(net, method, kept, seed, call, fixed, spec, settings, digest=held_out)
+    start = TrainedNet(net, method, kept, seed, call, fixed, spec, settings, digest=digest)
     return NetworkFit(settings, rows, batches, context, start)
 
 

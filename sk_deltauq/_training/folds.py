@@ -110,22 +110,25 @@ def warn_about_hold_out(
     warn_caller(message, UncertaintyWarning)
 
 
-def warn_about_resuming(name: str, *, partial: bool, is_same: bool) -> None:
-    """Warn if training continues from a fit with hold-out in a way that spoils its calibration.
+def warn_about_resuming(
+    name: str, before: str | None, now: str | None, ended_on_all_rows: bool, *, partial: bool
+) -> None:
+    """Warn if training continues from a fit in a way that spoils the calibration.
 
-    `is_same` tells that no rows are held out now, or that all rows are as in the last fit.
+    `before` and `now` are hashes of all rows, if the last fit and this one hold out some of them.
+    `ended_on_all_rows` tells that the networks then trained on the held-out rows too.
     """
-    if partial:
+    if partial and before is not None:
         message = (
             f"partial_fit trains {name} without held-out rows. The calibration of the last fit, "
             "if any, stays, so the uncertainty can become too small. Check it with new rows, or "
             "fit again on all rows."
         )
-    elif not is_same:
+    elif now is not None and (now != before or ended_on_all_rows):
         message = (
-            f"{name} continues (warm_start) with other rows than in the last fit, or in another "
-            "order, so networks may hold out rows that they trained on, and its uncertainty can "
-            "be too small. Use warm_start=False, or rows of your own to hold out (X_val, y_val)."
+            f"{name} continues (warm_start) from networks that may have trained on the rows that "
+            "it holds out now, so its uncertainty can be too small. Use warm_start=False, or rows "
+            "of your own to hold out (X_val, y_val)."
         )
     else:
         return

@@ -93,10 +93,10 @@ class BoTorchModel(Model):
     results are float64. Scale `y` to a standard deviation near 1: GPyTorch and BoTorch replace
     variances below about 1e-10 by a constant. Different outputs have covariance 0.
 
-    The distance-based inflation of a row scales the deviations of its
-    functions, so that near rows stay correlated. A variance that no function shows is independent
-    between rows: of a single network, and of probabilistic backpropagation. Then a batch of
-    points may have near copies.
+    The distance-based inflation of a row scales the deviations of its functions, so that near
+    rows stay correlated. A variance that no function shows is independent between rows: of a
+    single network, and of probabilistic backpropagation. Then a batch of points may have near
+    copies.
 
     `fantasize` and `condition_on_observations` raise `UnsupportedError`: a network can only be
     fitted again. So knowledge gradients (`qKnowledgeGradient`) and multi-step look-ahead do not

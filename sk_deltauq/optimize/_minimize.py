@@ -113,7 +113,7 @@ def _evaluate(f: Callable[[np.ndarray], float], x: np.ndarray) -> Any:
     """Return the value of a point; NaN for a number that no surrogate can be fitted to."""
     value = f(x.copy())
     try:
-        is_too_large = abs(float(np.reshape(value, ())[()])) > LARGEST
+        is_too_large = abs(float(np.asarray(value, dtype=object).item())) > LARGEST
     except (TypeError, ValueError):
         return value  # no number: `tell` explains
     except OverflowError:

@@ -342,7 +342,7 @@ def test_some_outputs_are_selected_in_posterior(model):
 
 
 def test_targets_of_a_small_scale_are_warned_about():
-    """The variances that GPyTorch replaces are those of the epistemic standard deviation."""
+    """GPyTorch replaces small variances, so the posterior is wider than the prediction."""
     X, y = draw(40)
     small = surrogate(random_state=0).set_params(max_iter=10).fit(X, 1e-7 * y)
     with pytest.warns(UncertaintyWarning, match=r"Scale y to a standard deviation near 1"):
