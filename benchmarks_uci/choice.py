@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks_uci.analysis.tables import escape, write_pipes
-from benchmarks_uci.commands.common import committed_option, source_options
+from benchmarks_uci.commands.common import out_option, source_options
 from benchmarks_uci.datasets import EMBEDDED, Dataset, load
 from benchmarks_uci.regression.external import GaussianProcess, NGBoost
 from benchmarks_uci.regression.protocols import random80
@@ -231,7 +231,7 @@ def write_table(column: str, path: Path = COMMITTED) -> str:
 
 @click.command("choice")
 @source_options
-@committed_option(COMMITTED)
+@out_option("CSV file to write. By default, the committed results are replaced.", COMMITTED)
 def main(sources, out):
     """Compare the intervals of methods that a reader would choose between."""
     rows = []

@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks_uci.analysis.tables import escape, write_pipes
-from benchmarks_uci.commands.common import committed_option, source_options
+from benchmarks_uci.commands.common import out_option, source_options
 from benchmarks_uci.datasets import Dataset, load
 from benchmarks_uci.regression.protocols import random80
 from benchmarks_uci.threads import threads as limit_threads
@@ -175,7 +175,7 @@ def write_table(path: Path = COMMITTED) -> str:
 
 @click.command("conformal")
 @source_options
-@committed_option(COMMITTED)
+@out_option("CSV file to write. By default, the committed results are replaced.", COMMITTED)
 def main(sources, out):
     """Compare conformal intervals with MAPIE, write the scores, and show the table."""
     rows = []

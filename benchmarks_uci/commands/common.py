@@ -19,15 +19,12 @@ def check_writable(context, parameter, path):
     return path
 
 
-def committed_option(path: Path):
-    """Return the option `--out` of a command whose results are in one committed file."""
-    return click.option(
-        "--out",
-        type=click.Path(dir_okay=False, writable=True, path_type=Path),
-        callback=check_writable,
-        default=path,
-        help="CSV file to write. By default, the committed results are replaced.",
-    )
+FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
+
+
+def out_option(help: str, default: Path | None = None):
+    """Return the option `--out`, for a file that is written at the end."""
+    return click.option("--out", type=FILE, callback=check_writable, default=default, help=help)
 
 
 class Names(click.ParamType):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from benchmarks_uci.commands.common import check_writable
+from benchmarks_uci.commands.common import out_option
 from benchmarks_uci.commands.report import make_report
 from benchmarks_uci.commands.run import make_run
 from benchmarks_uci.optimisation.study import STUDY
@@ -24,12 +22,7 @@ optimisation.add_command(make_report(STUDY))
 
 @optimisation.command(context_settings={"show_default": True})
 @click.option("--most", type=click.IntRange(30), default=5000, help="Largest number of points.")
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    callback=check_writable,
-    help="CSV file to write.",
-)
+@out_option("CSV file to write.")
 def cost(most, out):
     """Measure the seconds of one step against the number of points."""
     from benchmarks_uci.optimisation.cost import METHODS, SIZES, measure, tabulate, write

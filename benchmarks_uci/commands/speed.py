@@ -6,7 +6,6 @@ import json
 import logging
 import sys
 from itertools import chain
-from pathlib import Path
 
 import click
 import torch
@@ -14,7 +13,7 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from benchmarks_uci import figures
-from benchmarks_uci.commands.common import Names, check_writable, source_options
+from benchmarks_uci.commands.common import FILE, Names, check_writable, out_option, source_options
 from benchmarks_uci.speed import curves, measure, results
 from benchmarks_uci.speed import device as devices
 from benchmarks_uci.threads import threads as limit_threads
@@ -45,9 +44,6 @@ def _check_plot(context, parameter, path):
     return path
 
 
-FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
-
-
 @click.command(context_settings={"show_default": True})
 @click.option("--quick", is_flag=True, help="Tiny sizes: tests the code, measures nothing.")
 @click.option("--threads", type=click.IntRange(1), default=1, help="Threads of torch and BLAS.")
@@ -62,7 +58,7 @@ FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
     callback=_check_device,
     help="A torch device, such as cuda: compare it with the CPU, and measure nothing else.",
 )
-@click.option("--out", type=FILE, callback=check_writable, help="JSON file for all results.")
+@out_option("JSON file for all results.")
 @click.option(
     "--plot",
     type=FILE,

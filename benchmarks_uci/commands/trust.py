@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
-from pathlib import Path
 
 import click
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from benchmarks_uci.commands.common import Names
+from benchmarks_uci.commands.common import Names, out_option
 from benchmarks_uci.threads import threads as limit_threads
 from benchmarks_uci.trust import report, results, runner, uci
 from benchmarks_uci.trust.cases import CASES, SITUATIONS
@@ -27,9 +26,7 @@ logger = logging.getLogger("benchmarks_uci")
     default="all",
     help=f"Situations: {', '.join(SITUATIONS)}.",
 )
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="CSV file for the scores."
-)
+@out_option("CSV file for the scores.")
 @click.option("--report", "of_report", is_flag=True, help="Fit nothing, show committed results.")
 def trust(quick, threads, only, out, of_report):
     """Measure the intervals where they are easily wrong, and compare them with the goals.
@@ -40,8 +37,6 @@ def trust(quick, threads, only, out, of_report):
         click.echo(report.write_report(report.read_committed()))
         click.echo(f"\n{uci.write_report()}")
         return
-    if out is not None and not out.parent.is_dir():
-        raise click.BadParameter(f"there is no folder {str(out.parent)!r}.", param_hint="--out")
     earlier = []
     if out is not None and out.exists() and len(only) < len(SITUATIONS):
         try:
