@@ -7,7 +7,7 @@ from sk_deltauq._lazy import import_on_use
 from sk_deltauq.exceptions import UncertaintyWarning
 
 if TYPE_CHECKING:
-    from sk_deltauq import baselines, distributions, metrics, persistence
+    from sk_deltauq import baselines, distributions, metrics, optimize, persistence, plotting
     from sk_deltauq._deltauq_classifier import DeltaUQClassifier
     from sk_deltauq._deltauq_regressor import DeltaUQRegressor
     from sk_deltauq._wrappers import unwrap
@@ -17,7 +17,7 @@ else:
     __getattr__, __dir__ = import_on_use(
         __name__,
         {
-            "": ("baselines", "distributions", "metrics", "persistence"),
+            "": ("baselines", "distributions", "metrics", "optimize", "persistence", "plotting"),
             "_deltauq_classifier": ("DeltaUQClassifier",),
             "_deltauq_regressor": ("DeltaUQRegressor",),
             "_wrappers": ("unwrap",),
@@ -40,6 +40,8 @@ __all__ = [
     "exceptions",
     "load",
     "metrics",
+    "optimize",
     "persistence",
+    "plotting",
     "unwrap",
 ]

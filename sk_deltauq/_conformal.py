@@ -27,7 +27,7 @@ _MIN_STD = 1e-6
 _N_HALVINGS = 40
 
 # Coverage 0.55 of 20 is 11.000000000000002 in float64, and means 11.
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class FoldScores:
     def find_quantile(self, output: int, share: float) -> float:
         """Return the smallest score at or below which the rows have this share of the weight."""
         scores, cumulative = self.scores[output], self.cumulative[output, 1:]
-        place = np.searchsorted(cumulative, share * cumulative[-1] * (1 - _ROUNDING))
+        place = np.searchsorted(cumulative, share * cumulative[-1] * (1 - ROUNDING))
         return scores[min(place, len(scores) - 1)]
 
     def weigh_up_to(self, output: int, limits: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ class ConformityScores:
         self.check_coverage(coverage)
         bounds = np.empty((len(means), means.shape[2], 2))
         # A new row has the mean weight, which is one. In (0, n_rows] after the check.
-        weight = coverage * (self.n_rows + 1) * (1 - _ROUNDING)
+        weight = coverage * (self.n_rows + 1) * (1 - ROUNDING)
         for output in range(means.shape[2]):
             centres, scales = means[..., output], stds[..., output]  # (row, fold)
             # The mirror image of the upper bound; for one fold equal to mean - quantile * std.
@@ -153,7 +153,7 @@ def count_rows_needed(coverage: float) -> int:
             f"coverage must be one number strictly between 0 and 1, got {coverage!r}."
         )
     ratio = float(coverage) / (1 - float(coverage))
-    return max(math.ceil(ratio * (1 - _ROUNDING)), 1)
+    return max(math.ceil(ratio * (1 - ROUNDING)), 1)
 
 
 def compute_fold_moments(predictor: Predictor, parts, x: torch.Tensor, components: Sequence):

@@ -85,11 +85,12 @@ class DeltaUQClassifier(NetworkClassifier):
     temper : bool, default="deprecated"
         Deprecated. True is `calibration="spread"`, and False is `calibration=None`.
     embedding : {"auto", "alternating", "sinusoidal", "periodic", "fourier", None}, default="auto"
-        Sines and cosines of each feature that are added to the inputs. Their three frequencies are
-        fixed ("sinusoidal") or learnt ("periodic", [2]_). "alternating" is "sinusoidal" for every
-        second member, beginning with the first. "fourier" has 32 random mixtures of all features
-        instead, of low frequency, for smooth functions of few rows (`sk_deltauq.optimize`). "auto"
-        is "alternating" for a regressor with at least 25 rows per feature, else None.
+        Sines and cosines of each feature that are added to the inputs. "sinusoidal" has three
+        fixed frequencies, "periodic" four learnt ones ([2]_). "alternating" is "sinusoidal" for
+        every second member, beginning with the first. "fourier" has 32 random mixtures of all
+        features instead, of low frequency, for smooth functions of few rows
+        (`sk_deltauq.optimize`). "auto" is "alternating" for a regressor with at least 25 rows per
+        feature, else None.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to encode as categories, with one input for each level. "from_dtype" selects the
         columns of text and of a category type in a data frame (pandas, polars or pyarrow). An
@@ -125,10 +126,11 @@ class DeltaUQClassifier(NetworkClassifier):
         Number of consecutive epochs without improvement after which training stops.
     early_stopping : bool or "auto", default="auto"
         Whether to stop by the log-likelihood of held-out rows and restore the best weights. "auto"
-        does so from two rows on, with folds of at least 20 rows where five folds allow it. `fit`
-        with `groups`, `X_val` or `y_val` says which rows belong together or are held out. Without
-        early stopping, training uses all rows until the loss stops falling, and the standard
-        deviations are not calibrated.
+        does so with at least two rows more than classes, with folds of at least 20 rows where five
+        folds allow it. `fit` with `groups` says which rows belong together. Without early
+        stopping, training uses all rows until the loss stops falling. Then
+        `calibration="distance"` uses the exponent 2, and the class frequencies are not mixed in.
+        `fit` with `X_val` and `y_val` stops by these rows in any case.
     validation_fraction : float, default=0.1
         Fraction of the rows that each network holds out, in (0, 0.5]. It is rounded down to 1/k
         for k equal folds: 0.3 becomes 1/4. `early_stopping="auto"` enlarges small folds.
@@ -170,7 +172,7 @@ class DeltaUQClassifier(NetworkClassifier):
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
-    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, `n_networks_`), or None
         Mean log-likelihood of the held-out rows after each epoch. None without early stopping.
     best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
         Best held-out score of each network; None without hold-out.

@@ -67,11 +67,11 @@ class DeltaUQRegressor(NetworkRegressor):
         standard deviations are multiplied by a factor for each output (`std_factor_`). If they are
         too large, mainly the noise shrinks (`noise_factor_`), so that the epistemic part remains
         out of distribution. The change of the variance is shrunk towards 1 with the weight of 30
-        rows, then raised by `8 / h` for h distinct held-out rows. If the errors have heavier tails
-        than a normal distribution, the noise gets them too (`outlier_scale_`). With `noise=None`
-        the factor is not shrunk, the tails are normal, and each row gets 1 % of the mean variance
-        of the held-out rows on top, so that no standard deviation is zero. Ignored without early
-        stopping.
+        rows, then multiplied by `1 + 8 / h` for h distinct held-out rows. If the errors have
+        heavier tails than a normal distribution, the noise gets them too (`outlier_scale_`). With
+        `noise=None` the factor is not shrunk, the tails are normal, and each row gets 1 % of the
+        mean variance of the held-out rows on top, so that no standard deviation is zero. Ignored
+        without early stopping.
     refine_mean : bool, default=False
         Whether to train on after early stopping, for the predicted means only: on all rows, for as
         many epochs again. Held-out rows stop training where the variances are best, and the means
@@ -95,11 +95,12 @@ class DeltaUQRegressor(NetworkRegressor):
         rows like the training rows. The added variance is epistemic. 0 turns the inflation off,
         and the mixture of `predict_dist` is then not smoothed, as in the paper.
     embedding : {"auto", "alternating", "sinusoidal", "periodic", "fourier", None}, default="auto"
-        Sines and cosines of each feature that are added to the inputs. Their three frequencies are
-        fixed ("sinusoidal") or learnt ("periodic", [3]_). "alternating" is "sinusoidal" for every
-        second member, beginning with the first. "fourier" has 32 random mixtures of all features
-        instead, of low frequency, for smooth functions of few rows (`sk_deltauq.optimize`). "auto"
-        is "alternating" for a regressor with at least 25 rows per feature, else None.
+        Sines and cosines of each feature that are added to the inputs. "sinusoidal" has three
+        fixed frequencies, "periodic" four learnt ones ([3]_). "alternating" is "sinusoidal" for
+        every second member, beginning with the first. "fourier" has 32 random mixtures of all
+        features instead, of low frequency, for smooth functions of few rows
+        (`sk_deltauq.optimize`). "auto" is "alternating" for a regressor with at least 25 rows per
+        feature, else None.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to encode as categories, with one input for each level. "from_dtype" selects the
         columns of text and of a category type in a data frame (pandas, polars or pyarrow). An
@@ -123,7 +124,8 @@ class DeltaUQRegressor(NetworkRegressor):
         Number of epochs in the exponential moving average of the weights. Early stopping and
         prediction use the average. 1 uses the last weights, as `partial_fit` does.
     max_iter : int, default=400
-        Maximum number of epochs (passes over the training rows).
+        Maximum number of epochs (passes over the training rows). After early stopping,
+        `noise=None` and `refine_mean` train for up to as many epochs again.
     max_time : float, default=None
         Maximum duration of training in `fit`, in seconds. Training stops after the first epoch
         that ends later, keeps the best weights so far, and warns (`ConvergenceWarning`). Ctrl-C
@@ -136,9 +138,9 @@ class DeltaUQRegressor(NetworkRegressor):
     early_stopping : bool or "auto", default="auto"
         Whether to stop by the log-likelihood of held-out rows and restore the best weights. "auto"
         does so from two rows on, with folds of at least 20 rows where five folds allow it. `fit`
-        with `groups`, `X_val` or `y_val` says which rows belong together or are held out. Without
-        early stopping, training uses all rows until the loss stops falling, and the standard
-        deviations are not calibrated.
+        with `groups` says which rows belong together. Without early stopping, training uses all
+        rows until the loss stops falling, and the standard deviations are not calibrated. `fit`
+        with `X_val` and `y_val` stops by these rows in any case.
     validation_fraction : float, default=0.1
         Fraction of the rows that each network holds out, in (0, 0.5]. It is rounded down to 1/k
         for k equal folds: 0.3 becomes 1/4. `early_stopping="auto"` enlarges small folds.
@@ -177,7 +179,7 @@ class DeltaUQRegressor(NetworkRegressor):
     n_components_ : int
         Number of components of a prediction: networks times anchors.
     n_iter_ : int
-        Number of epochs run.
+        Number of epochs run. `refine_mean` is not counted.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
     validation_scores_ : ndarray of shape (n_epochs,) or (n_epochs, `n_networks_`), or None

@@ -136,7 +136,7 @@ def _default_float32():
 
 
 @contextlib.contextmanager
-def torch_seeded(seed: int, device: str = "cpu"):
+def seed_torch(seed: int, device: str = "cpu"):
     """Seed torch's global generators in this block, and restore their state at the end.
 
     Use it only for code of the user that draws from the global state, such as a torch module.

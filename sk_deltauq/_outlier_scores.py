@@ -16,8 +16,8 @@ REGRESSOR_KINDS = "combined", "distance", "epistemic", "reverse_anchoring"
 
 NO_HELD_OUT_ROWS = (
     "kind='combined' compares a row with rows that were held out of training, and this model has "
-    "none: after early_stopping=False, or partial_fit without fit. Fit with early_stopping=True, "
-    "or use kind='distance'."
+    "none, because of early_stopping=False, too few rows, or partial_fit without fit. Fit with "
+    "early_stopping=True, or use kind='distance'."
 )
 
 # Standardised features are squashed to this size, so that one broken feature is not everything.
@@ -29,7 +29,7 @@ def squash(x: torch.Tensor) -> torch.Tensor:
     return x / (1 + (x / _SQUASHED).square()).sqrt()
 
 
-def mean_log_proba(logits: torch.Tensor) -> torch.Tensor:
+def average_log_proba(logits: torch.Tensor) -> torch.Tensor:
     """Log of the mean of the components' probabilities, `(row, class)`."""
     return logits.log_softmax(dim=2).logsumexp(dim=0) - np.log(len(logits))
 
@@ -59,22 +59,22 @@ class HeldOutScores:
 
     def combine(self, entropies: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Combine two scores of new rows `(row,)` by Fisher's method: the sum of `-log p`."""
-        return surprise(self.entropies, entropies) + surprise(self.distances, distances)
+        return find_surprise(self.entropies, entropies) + find_surprise(self.distances, distances)
 
 
 @dataclass(frozen=True)
 class HeldOutSpreads:
-    """The same for a regressor: the spread between its components, and the distance."""
+    """Spreads between the components of a regressor, and distances, of the held-out rows."""
 
     spreads: np.ndarray  # (row,), ascending
     distances: np.ndarray  # (row,), ascending
 
     def combine(self, spreads: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Combine two scores of new rows `(row,)` by Fisher's method: the sum of `-log p`."""
-        return surprise(self.spreads, spreads) + surprise(self.distances, distances)
+        return find_surprise(self.spreads, spreads) + find_surprise(self.distances, distances)
 
 
-def surprise(held: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def find_surprise(held: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return `-log p` of scores, with their p-value among the ascending scores `held`.
 
     The p-value is the share of held-out rows with at least this score, the row itself included

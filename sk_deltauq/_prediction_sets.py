@@ -15,7 +15,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from sk_deltauq._conformal import count_rows_needed
+from sk_deltauq._conformal import ROUNDING, count_rows_needed
 
 # LAC: least ambiguous set-valued classifiers (Sadinle, Lei and Wasserman, 2019). APS: adaptive
 # prediction sets (Romano, Sesia and Candès, 2020). RAPS: regularised APS (Angelopoulos et al.,
@@ -102,8 +102,8 @@ class HeldOutLabels:
             # Weight of the held-out rows from each place on
             beyond = np.append(fold.weights[order][::-1].cumsum()[::-1], 0.0)
             count += beyond[np.searchsorted(held[order], scores, side="left")]
-        # A new row has the mean weight, which is one.
-        return (count + 1) / (self.n_rows + 1) > 1 - coverage
+        # A new row has the mean weight, which is one. 1 - 0.9 is slightly below 0.1 in float64.
+        return (count + 1) / (self.n_rows + 1) > (1 - coverage) * (1 + ROUNDING)
 
     def _find_usual_rank(self, coverage: float) -> float:
         """Return the smallest rank up to which labels of this share of the weight stand."""
@@ -111,7 +111,8 @@ class HeldOutLabels:
         weights = np.concatenate([fold.weights for fold in self.folds])
         order = ranks.argsort(kind="stable")
         cumulative = weights[order].cumsum()
-        return float(ranks[order][np.searchsorted(cumulative, coverage * cumulative[-1])])
+        share = coverage * cumulative[-1] * (1 - ROUNDING)
+        return float(ranks[order][np.searchsorted(cumulative, share)])
 
 
 def draw_for_rows(x: np.ndarray) -> np.ndarray:

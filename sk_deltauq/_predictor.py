@@ -239,14 +239,14 @@ def compute_moments(
 
 def make_factors(predictor: Calibration, like: torch.Tensor) -> Factors:
     """Make the factors of `compute_moments` on the device of a tensor."""
-    factor, noise_factor = (_on(like, f) ** 2 for f in _find_factors(predictor))
+    factor, noise_factor = (_match_device(like, f) ** 2 for f in _find_factors(predictor))
     return Factors(
         epistemic=factor,
         aleatoric=noise_factor,
-        least=_on(like, predictor.least_std) ** 2 if predictor.has_least_std else None,
-        added=_on(like, predictor.added_std) ** 2 if predictor.adds_std else None,
-        scale=_on(like, predictor.y_scaler.scale_),
-        offset=_on(like, predictor.y_scaler.mean_),
+        least=_match_device(like, predictor.least_std) ** 2 if predictor.has_least_std else None,
+        added=_match_device(like, predictor.added_std) ** 2 if predictor.adds_std else None,
+        scale=_match_device(like, predictor.y_scaler.scale_),
+        offset=_match_device(like, predictor.y_scaler.mean_),
     )
 
 
@@ -271,14 +271,14 @@ def spread_components(predictor: Calibration, parts: Sequence[torch.Tensor], x: 
     """Return calibrated means and standard deviations of the mixture, and the noise.
 
     All are float64 in units of the scaled target: means and standard deviations `(component, row,
-    target)`, and the standard deviation of the noise `(row, target)`, or None if the noise is all
-    that the components' standard deviations hold.
+    target)`, and the standard deviation of the noise `(row, target)`, or None if the
+    components' standard deviations contain only noise.
     """
     means, stds, *mean_stds = (part.double() for part in parts)
-    factor, noise_factor = (_on(means, f) for f in _find_factors(predictor))
+    factor, noise_factor = (_match_device(means, f) for f in _find_factors(predictor))
     centre, shifts = spread_means(predictor, means)
     if predictor.has_least_std:
-        least = _on(means, predictor.least_std).square()
+        least = _match_device(means, predictor.least_std).square()
         squares = [part.square() for part in mean_stds] or [torch.zeros_like(means)]
         mean_stds = [(part + least).sqrt() for part in squares]
     stds, mean_stds = stds * noise_factor, [part * factor for part in mean_stds]
@@ -291,12 +291,12 @@ def spread_components(predictor: Calibration, parts: Sequence[torch.Tensor], x: 
     elif mean_stds:
         stds = (stds.square() + mean_stds[0].square()).sqrt()
     if predictor.adds_std:
-        stds = (stds.square() + _on(stds, predictor.added_std).square()).sqrt()
+        stds = (stds.square() + _match_device(stds, predictor.added_std).square()).sqrt()
     if predictor.rarity is not None:
         stds = take_root(stds.square() + predictor.rarity(x))
     means = centre + shifts
     if predictor.has_tails:
-        means, stds = spread_tails(means, stds, _on(stds, predictor.outlier_scale))
+        means, stds = spread_tails(means, stds, _match_device(stds, predictor.outlier_scale))
     return means, stds, noise
 
 
@@ -309,7 +309,8 @@ def spread_means(predictor: Calibration, means: torch.Tensor):
     """
     factor, _ = _find_factors(predictor)
     n_components = len(means)
-    spread = _on(means, factor) * (n_components / max(n_components - predictor.ddof, 1)) ** 0.5
+    degrees_of_freedom = max(n_components - predictor.ddof, 1)
+    spread = _match_device(means, factor) * (n_components / degrees_of_freedom) ** 0.5
     centre = means.mean(dim=0)
     return centre, (means - centre) * spread
 
@@ -357,7 +358,7 @@ def take_root(variances: torch.Tensor) -> torch.Tensor:
     return torch.where(is_point, 1.0, variances).sqrt() * ~is_point
 
 
-def _on(tensor: torch.Tensor, values: np.ndarray | torch.Tensor) -> torch.Tensor:
+def _match_device(tensor: torch.Tensor, values: np.ndarray | torch.Tensor) -> torch.Tensor:
     """Put float64 values on the device of a tensor, where buffers of a module are already."""
     if isinstance(values, torch.Tensor):
         return values

@@ -286,9 +286,9 @@ def fit_target_scaler(Y: np.ndarray, weights: np.ndarray, *, more_to_come=False)
 def guess_constant_std(scaler: Scaler, n_rows: int) -> np.ndarray:
     """Return a standard deviation for each constant target, and zero for each target that varies.
 
-    Equal targets in `n_rows` rows do not say how far the next one lies. The guess is Bayesian: a
-    normal target with known mean and a prior worth one row, whose standard deviation is the size
-    of the target (1 for a target of zero). It falls with the square root of the number of rows.
+    Equal targets in `n_rows` rows do not say how far the next one lies. The guess is the size of
+    the target (1 for a target of zero) over the square root of the number of rows. It is the
+    predictive standard deviation of a normal target with a prior worth one row for its variance.
     """
     constant = scaler.constant_
     if constant.any():
@@ -299,7 +299,7 @@ def guess_constant_std(scaler: Scaler, n_rows: int) -> np.ndarray:
             UncertaintyWarning,
         )
     size = np.where(scaler.mean_ == 0, 1.0, np.abs(scaler.mean_))
-    return np.where(constant, size * np.sqrt((1 + 1 / n_rows) / (n_rows + 1)), 0.0)
+    return np.where(constant, size / np.sqrt(n_rows), 0.0)
 
 
 def check_still_constant(values: np.ndarray, scaler: Scaler, name: str, names=None) -> None:

@@ -22,9 +22,10 @@ def load(path: str | PathLike, **params: Any) -> Any:
     path : str or path-like
         The file.
     **params : object
-        Parameters of the estimator that a file cannot hold: `module`, and `net_params` with
-        callbacks or other objects. Pass what the model was fitted with. `net_params` is used only
-        if training continues, so it may be `None` otherwise.
+        Parameters of the estimator that a file cannot hold: `module`, `net_params` with callbacks
+        or other objects, and a function as `anchor_corruption` or `input_corruption`. Pass what
+        the model was fitted with. `net_params` is used only if training continues, so it may be
+        `None` otherwise.
 
     Returns
     -------
@@ -39,7 +40,7 @@ def load(path: str | PathLike, **params: Any) -> Any:
         If there is no such file.
     ValueError
         If the file is truncated or damaged, of another program, or of a newer version of
-        sk_deltauq, or if a parameter is missing in `params`.
+        sk_deltauq, or if `params` are not exactly the parameters that the file needs.
 
     See Also
     --------

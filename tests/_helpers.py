@@ -1,5 +1,6 @@
 """Estimators small enough for tests, and what many tests ask of them."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from sk_deltauq._training.net import make_net
 from sk_deltauq._training.rows import TrainingRows, assign_rows
 from sk_deltauq._training.settings import TrainingSettings
 from sk_deltauq._validation import FitData
+from sk_deltauq.exceptions import UncertaintyWarning
 
 # Not narrower: the chunks of a prediction have a number of floats, and narrow nets have more rows.
 TINY = {
@@ -50,6 +52,14 @@ ONE_PER_METHOD = ONE_PER_KIND | {
     "MCDropoutClassifier",
     "VariationalBNNRegressor",
 }
+
+
+def list_uncertainty_warnings(function, *args, **kwargs):
+    """Call the function, and return the messages of its `UncertaintyWarning`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UncertaintyWarning)
+        function(*args, **kwargs)
+    return [str(w.message) for w in caught if w.category is UncertaintyWarning]
 
 
 def mark_long(values, quick, name=lambda value: getattr(value, "__name__", value)):

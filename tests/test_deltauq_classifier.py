@@ -355,7 +355,7 @@ def test_tempering_needs_held_out_rows(classification_data):
         message = f"calibration='{calibration}' takes its numbers from held-out rows"
         with pytest.raises(ValueError, match=message):
             model.fit(X, y)
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=f"{message}, and there are none in partial_fit"):
             model.partial_fit(X, y)
         assert not hasattr(model, "net_")
 

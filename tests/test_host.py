@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._host import Stream, draw_seed, numpy_rng, torch_generators, torch_seeded
+from sk_deltauq._host import Stream, draw_seed, numpy_rng, seed_torch, torch_generators
 
 
 def test_an_int_gives_one_seed_and_an_instance_moves_on():
@@ -39,7 +39,7 @@ def test_seeded_block_gives_the_global_state_back(fail):
     draws = []
     for _ in range(2):
         try:
-            with torch_seeded(0):
+            with seed_torch(0):
                 draws.append(torch.rand(3))
                 if fail:
                     raise RuntimeError("in the block")

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
 from sk_deltauq import DeltaUQClassifier, baselines, load
-from sk_deltauq._outlier_scores import KINDS, surprise
+from sk_deltauq._outlier_scores import KINDS, find_surprise
 from sk_deltauq._validation import scale_to_tensor
 
 SMALL = {"hidden_layer_sizes": (16,), "max_iter": 15, "random_state": 0}
@@ -36,14 +36,14 @@ def test_the_surprise_is_the_log_of_the_p_value():
     held, scores = np.sort(rng.normal(size=80)), rng.normal(size=20)
     scores = scores[scores <= held[-1]]
     expected = [-np.log((1 + (held >= s).sum()) / 81) for s in scores]
-    np.testing.assert_allclose(surprise(held, scores), expected)
+    np.testing.assert_allclose(find_surprise(held, scores), expected)
 
 
 def test_the_surprise_has_no_ties_beyond_the_held_out_rows():
     held = np.linspace(0, 1, 50)
-    found = surprise(held, np.array([0.5, 1.0, 1.01, 2.0, 100.0, 1e6]))
+    found = find_surprise(held, np.array([0.5, 1.0, 1.01, 2.0, 100.0, 1e6]))
     assert (np.diff(found) > 0).all()
-    assert np.isfinite(surprise(np.zeros(5), np.array([0.0, 1.0]))).all()
+    assert np.isfinite(find_surprise(np.zeros(5), np.array([0.0, 1.0]))).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,7 +102,7 @@ def test_the_combined_score_uses_all_held_out_rows_once(model, X, strange):
         logits = model._predictor().module(x)[0].double()
     plain = entropy(logits.softmax(2).mean(0).numpy(), axis=1)
     distances = model.outlier_score(strange, kind="distance")
-    expected = surprise(held.entropies, plain) + surprise(held.distances, distances)
+    expected = find_surprise(held.entropies, plain) + find_surprise(held.distances, distances)
     np.testing.assert_allclose(model.outlier_score(strange), expected, rtol=1e-3)
 
 

@@ -55,6 +55,22 @@ def test_sets_by_a_loop_over_all_held_out_rows(method):
             assert found[row, label] == ((count + 1) / 56 > 0.2)
 
 
+@pytest.mark.parametrize(("n", "coverage"), [(9, 0.9), (19, 0.9), (99, 0.9), (19, 0.95)])
+def test_a_set_holds_the_classes_with_scores_up_to_one_held_out_score(n, coverage):
+    """Split conformal prediction: up to the ceil((n + 1) * coverage)-th smallest score."""
+    proba = np.linspace(0.9, 0.1, n)
+    held_proba = np.column_stack([proba, 1 - proba])
+    held = HeldOutLabels.collect(
+        [(None, held_proba, np.zeros(n, int), np.ones(n))], np.random.default_rng(0)
+    )
+    held.check_coverage(coverage)
+    rank = round((n + 1) * coverage)  # a whole number in these cases
+    limit = np.sort(1 - proba)[rank - 1]
+    new = np.array([[1 - limit + s, limit - s] for s in (1e-6, -1e-6)])
+    sets = held.predict([new], np.zeros(2), coverage, "lac")
+    assert sets[:, 0].tolist() == [True, False]
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("coverage", [0.6, 0.9])
 def test_the_coverage_of_one_fold_is_nominal(method, coverage):

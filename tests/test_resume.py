@@ -1,6 +1,5 @@
 """Going on from a fit: what `warm_start` and `partial_fit` keep, and what they do not."""
 
-import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -10,8 +9,7 @@ from sklearn.datasets import make_friedman1
 
 from sk_deltauq._training.net import StackedNet
 from sk_deltauq._training.rows import TrainingRows
-from sk_deltauq.exceptions import UncertaintyWarning
-from tests._helpers import regressor
+from tests._helpers import list_uncertainty_warnings, regressor
 
 
 @pytest.fixture
@@ -142,13 +140,6 @@ def test_a_stream_may_begin_with_one_row(make, data):
     assert model.score(X, y) > 0.3
 
 
-def list_messages(function, *args, **kwargs):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UncertaintyWarning)
-        function(*args, **kwargs)
-    return [str(w.message) for w in caught if w.category is UncertaintyWarning]
-
-
 @pytest.mark.parametrize(
     ("change", "warns"),
     [
@@ -172,17 +163,18 @@ def test_a_warm_fit_that_may_hold_out_known_rows_warns(change, warns):
     model.set_params(early_stopping=False if change == "no hold-out" else "auto")
     rows = np.arange(160 if "more" in change else 150)[:: -1 if change == "order" else 1]
     extra = validation if change in ("validation", "more, validation") else {}
-    messages = list_messages(model.fit, X[rows], y[rows], **extra)
+    messages = list_uncertainty_warnings(model.fit, X[rows], y[rows], **extra)
     found = [m for m in messages if "may have trained on the rows that it holds out" in m]
     assert len(found) == warns
 
 
 def test_partial_fit_warns_about_the_calibration_of_fit_once(regression_data):
     model = regressor(max_iter=3, early_stopping="auto").fit(*regression_data)
-    counts = [
-        sum("The calibration of the last fit" in m for m in list_messages(model.partial_fit, *d))
-        for d in [regression_data] * 2
-    ]
-    assert counts == [1, 0]
+    for expected in (1, 0):
+        messages = list_uncertainty_warnings(model.partial_fit, *regression_data)
+        assert sum("The calibration of the last fit" in m for m in messages) == expected
+    X, y = regression_data
+    validated = regressor(max_iter=3).fit(X[20:], y[20:], X_val=X[:20], y_val=y[:20])
+    assert len(list_uncertainty_warnings(validated.partial_fit, X, y)) == 1
     unstopped = regressor(max_iter=3, early_stopping=False).fit(*regression_data)
-    assert not list_messages(unstopped.partial_fit, *regression_data)
+    assert not list_uncertainty_warnings(unstopped.partial_fit, *regression_data)

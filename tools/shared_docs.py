@@ -26,7 +26,7 @@ FILES = ("_deltauq_*.py", "baselines/_*.py")
 DIFFERENT_BY_METHOD = {"anchors_", "loss_curve_", "module", "n_components_", "n_members"}
 
 # Names whose text depends on the kind: one reference for regressors, one for classifiers.
-DIFFERENT_BY_KIND = {"validation_scores_"}
+DIFFERENT_BY_KIND = {"early_stopping", "max_iter", "n_iter_", "validation_scores_"}
 
 # Names whose text has no reference: the neighbours of the classifier have labels, and PBP counts
 # passes instead of epochs and has one output.

@@ -48,8 +48,8 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
             If the model is not fitted.
         ValueError
             If a parameter holds an object that a file without code cannot hold, such as a
-            `target_transform` of a class of your own. `module` and `net_params` may be any
-            object: pass it to `load` again.
+            `target_transform` of a class of your own. `module`, `net_params` and a
+            function that corrupts rows may be any object: pass it to `load` again.
         OSError
             If the file cannot be written.
 

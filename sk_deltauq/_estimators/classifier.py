@@ -147,7 +147,23 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
         return self._summarise(X).proba
 
     def predict_log_proba(self, X):
-        """Logarithm of `predict_proba`, finite even if a probability underflows to zero."""
+        """Logarithm of `predict_proba`, finite even if a probability underflows to zero.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, n_classes)
+            Natural logarithms. Columns are in the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is not fitted (`NotFittedError`), or if `X` is invalid.
+        """
         return self._summarise(X).log_proba
 
     def predict_uncertainty(self, X):
@@ -210,8 +226,8 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
         Raises
         ------
         ValueError
-            If `kind` is unknown, if the method has no such score, or if `kind` is "combined" and
-            no row was held out of training.
+            If the estimator is not fitted (`NotFittedError`), `X` is invalid, `kind` is unknown,
+            the method has no such score, or `kind` is "combined" and no row was held out.
         """
         self._check_fitted()
         return score_outliers(self, X, kind)
@@ -287,7 +303,9 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
         Raises
         ------
         ValueError
-            If there are too few held-out rows for this coverage, or none.
+            If the estimator is not fitted (`NotFittedError`), `X` is invalid, `method` is unknown,
+            or `coverage` is not one number strictly between 0 and 1. If no rows were held out of
+            training, or fewer than `coverage / (1 - coverage)`: 9 for 0.9.
         """
         self._check_fitted()
         held = self._calibration_.held_labels

@@ -14,11 +14,11 @@ from sk_deltauq._estimators.logits import (
 )
 from sk_deltauq._estimators.reverse_anchoring import LabelledRows
 from sk_deltauq._host import Stream, numpy_rng
-from sk_deltauq._outlier_scores import HeldOutScores, mean_log_proba
+from sk_deltauq._outlier_scores import HeldOutScores, average_log_proba
 from sk_deltauq._prediction_sets import HeldOutLabels
 from sk_deltauq._temperature import NearestRows, Temperature, find_reach
 from sk_deltauq._training.held_out import HoldOut
-from sk_deltauq._training.held_out_logits import HeldOutLogits, score_held_out
+from sk_deltauq._training.held_out_logits import HeldOutLogits, score_outliers_held_out
 from sk_deltauq._training.logit_calibration import (
     DEFAULT_EXPONENT,
     find_base_temperature,
@@ -122,13 +122,13 @@ def calibrate_classifier(
         temperature = find_base_temperature(held)
     elif kind == "spread":
         spread_range = find_spread_range(net, hold_out)
-    # The temperature is still the one of the networks that held a row out, as the logits are.
+    # So far the temperature fits single networks, as the held-out logits do.
     mixing = FrequencyMixing.estimate(held, temperature, data, n_classes)
-    # Now it becomes the one of the mean over all networks. Without corruption, the networks are
-    # overconfident, and their mean is about right.
+    # The pooling factor adapts it to the mean of all networks. Without corruption, the networks
+    # are overconfident, and their mean is about right.
     if temperature is not None and corrupts:
-        temperature = temperature.scale(find_pooling_factor(net, held, temperature))
-    held_scores = score_held_out(held)
+        temperature = temperature.scale(find_pooling_factor(net, held, temperature, rng))
+    held_scores = score_outliers_held_out(held)
     found = ClassifierCalibration(
         *(nearest, kind, temperature, spread_range, mixing, held_scores),
         labelled=labelled,
@@ -146,7 +146,7 @@ def _collect_labels(
     numbers = np.arange(net.module_.n_components).reshape(n_members, -1)
     folds = []
     for fold in held.folds:
-        log_proba = mean_log_proba(adjustment.adjust(fold.logits, fold.distances))
+        log_proba = average_log_proba(adjustment.adjust(fold.logits, fold.distances))
         folds.append(
             (
                 None if len(fold.members) == n_members else numbers[fold.members].ravel(),

@@ -190,6 +190,17 @@ class DistributionRegressor(BaseUQ):
                 (n_samples, n_outputs, n_quantiles)
             Quantiles on the last axis, in the order of `quantiles` and the units of `y`. They
             never cross.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If `X` is sparse.
+        ValueError
+            If `X` is invalid, for example with other columns than in `fit` or with infinite
+            values. If a level is outside [0, 1] or not a number, or if `quantiles` has more than
+            one axis.
         """
         levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
         return self._map_blocks(X, lambda dist: dist.ppf(levels))
@@ -211,6 +222,17 @@ class DistributionRegressor(BaseUQ):
         y_samples : ndarray of shape (n_samples_X, n_samples) or \
                 (n_samples_X, n_outputs, n_samples)
             Samples in the units of `y`, independent for each row.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If `n_samples` is not an integer, `random_state` is neither a seed nor a generator, or
+            `X` is sparse.
+        ValueError
+            If `X` is invalid, for example with other columns than in `fit` or with infinite
+            values. If `n_samples` is less than 1, or the seed is negative.
         """
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
         is_legacy = isinstance(random_state, np.random.RandomState)

@@ -22,8 +22,8 @@ def warn_without_hold_out(model: Any) -> None:
     if model.best_validation_score_ is None:
         warn_caller(
             "expected_score needs predicted uncertainties that agree with errors on rows held out "
-            "of training, and the last fit held none out: after early_stopping=False, or "
-            "partial_fit. The expected error is probably too small. Fit with "
+            "of training, and the last fit held none out: with early_stopping=False, too few "
+            "rows, or partial_fit. The expected error is probably too small. Fit with "
             "early_stopping=True, or measure the score on rows that were not used to fit.",
             UncertaintyWarning,
         )

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from sk_deltauq._outlier_scores import mean_log_proba, measure_entropy
+from sk_deltauq._outlier_scores import average_log_proba, measure_entropy
 from sk_deltauq._predictor import take_root
 from sk_deltauq._temperature import NearestRows, Temperature
 from sk_deltauq._training.held_out import HoldOut
@@ -24,7 +24,7 @@ from sk_deltauq._validation import FitData
 _PRIOR_ROWS = 6
 
 
-def mean_logit_std(logits: torch.Tensor) -> torch.Tensor:
+def measure_logit_std(logits: torch.Tensor) -> torch.Tensor:
     """Std of the logits over components (eq. 6), averaged over classes: `(row,)`."""
     return logits.std(dim=0, correction=1 if len(logits) > 1 else 0).mean(dim=1)
 
@@ -33,7 +33,7 @@ def find_spread_range(net: StackedNet, hold_out: HoldOut) -> tuple[float, float]
     """Return the smallest and largest mean logit std on the held-out rows."""
 
     def measure(member, raw, y):
-        return mean_logit_std(*net.criterion_.components(raw))
+        return measure_logit_std(*net.criterion_.components(raw))
 
     std, _ = hold_out.ask_all_members(net, measure)
     return float(std.min()), float(std.max())
@@ -159,13 +159,13 @@ def summarise_logits(
     near the training rows. The increase of the entropy with the distance is epistemic, as in a
     regressor.
     """
-    log_proba = mean_log_proba(adjusted.double())
+    log_proba = average_log_proba(adjusted.double())
     proba = log_proba.exp()
     proba = proba / proba.sum(dim=1, keepdim=True)
     total = measure_entropy(log_proba)
     inside = inside.double()
     aleatoric = measure_entropy(inside.log_softmax(dim=2)).mean(dim=0)
-    total_inside = measure_entropy(mean_log_proba(inside))
+    total_inside = measure_entropy(average_log_proba(inside))
     return LogitSummary(
         log_proba,
         proba,
@@ -174,7 +174,7 @@ def summarise_logits(
         aleatoric=torch.minimum(aleatoric, total),
         epistemic=(total - aleatoric).clamp(min=0),
         mutual_information=(total_inside - aleatoric).clamp(min=0),
-        logit_std=mean_logit_std(logits.double()),
+        logit_std=measure_logit_std(logits.double()),
     )
 
 
@@ -192,6 +192,6 @@ def temper_logits(logits: torch.Tensor, spread_range: torch.Tensor) -> torch.Ten
     """Multiply logits by 1 minus their std, scaled to [0, 1) by the range of held-out rows."""
     low, high = spread_range.unbind()
     smallest = torch.finfo(torch.float32).tiny
-    scaled = (mean_logit_std(logits) - low) / (high - low).clamp(min=smallest)
+    scaled = (measure_logit_std(logits) - low) / (high - low).clamp(min=smallest)
     # The paper scales to [0, 1): at 1 the answer would not depend on the logits at all.
     return logits * (1 - scaled.clamp(0, 1 - 1e-3))[:, np.newaxis]

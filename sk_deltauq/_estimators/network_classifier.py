@@ -18,8 +18,9 @@ from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
 from sk_deltauq._networks.heads import CategoricalHead
 from sk_deltauq._sklearn import StrOptions
 from sk_deltauq._training.corruption import find_corruption
-from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
+from sk_deltauq._training.fit import prepare_fit, run_fit
 from sk_deltauq._training.method import Method
+from sk_deltauq._training.trained_net import TrainedNet
 from sk_deltauq._validation import FitPlan
 
 
@@ -54,11 +55,12 @@ class NetworkClassifier(BaseClassifier):
         fit = prepare_fit(params, name, method, make_head, embedding, data, plan, previous)
         kind = resolve_calibration(self)
         earlier = self._calibration_ if plan.partial and plan.resume else None
+        reason = f"with early_stopping={params['early_stopping']!r} and {len(data.x)} rows"
         check_calibration(
             kind,
             earlier,
             holds_out=bool(fit.rows.held_out.numel()),
-            reason=f"with early_stopping={params['early_stopping']!r} and {len(data.x)} rows",
+            reason="in partial_fit" if plan.partial else reason,
         )
 
         def calibrate(net, hold_out):

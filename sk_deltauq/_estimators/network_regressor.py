@@ -23,10 +23,11 @@ from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._rarity import RareLevels, find_levels
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._training.calibration import SCALES, calibrate, predict_out_of_fold
-from sk_deltauq._training.conformal import score_held_out
-from sk_deltauq._training.fit import TrainedNet, prepare_fit, run_fit
+from sk_deltauq._training.conformal import score_conformity
+from sk_deltauq._training.fit import prepare_fit, run_fit
 from sk_deltauq._training.method import Method
 from sk_deltauq._training.rarity import add_rare_levels
+from sk_deltauq._training.trained_net import TrainedNet
 from sk_deltauq._validation import FitPlan
 
 # "auto" embeds the inputs from this many rows per feature on. Sinusoidal features are six more
@@ -95,9 +96,15 @@ class NetworkRegressor(BaseRegressor):
 
         Raises
         ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If `X` is sparse.
         ValueError
-            If `kind` is unknown, if the method has no such score, or if `kind` is "combined" and
-            no row was held out of training.
+            If `X` is invalid, for example with other columns than in `fit` or with infinite
+            values. If `kind` is unknown, or the method has no such score. If `kind` is "combined"
+            and no row was held out of training, or "epistemic" and the model has one component. If
+            the score needs training rows, and the model was stored by a version that kept none.
 
         Examples
         --------
@@ -156,7 +163,7 @@ class NetworkRegressor(BaseRegressor):
             predictor = self._make_predictor(fit.start, scales)
             return {
                 **scales,
-                "_conformity_": score_held_out(net, hold_out, predictor),
+                "_conformity_": score_conformity(net, hold_out, predictor),
                 "_outliers_": collect_outlier_references(
                     net, hold_out, found, fit.context, earlier
                 ),

@@ -12,8 +12,8 @@ from sk_deltauq._estimators.reverse_anchoring import measure_label_loss, score_r
 from sk_deltauq._outlier_scores import (
     KINDS,
     NO_HELD_OUT_ROWS,
+    average_log_proba,
     check_kind,
-    mean_log_proba,
     measure_energy,
     measure_entropy,
 )
@@ -35,7 +35,7 @@ def score_outliers(classifier: Any, X, kind: str) -> np.ndarray:
 
     def measure(raw, adjusted, summarise, x):
         if kind == "combined":
-            return measure_entropy(mean_log_proba(raw)), measure_distance(x)
+            return measure_entropy(average_log_proba(raw)), measure_distance(x)
         if kind == "distance":
             return (measure_distance(x),)
         if kind == "energy":

@@ -63,6 +63,6 @@ TARGET_CONSTRAINT: dict[str, Any] = {
 }
 
 
-def without(constraints: dict[str, Any], *names: str) -> dict[str, Any]:
+def drop_constraints(constraints: dict[str, Any], *names: str) -> dict[str, Any]:
     """Return the constraints without some parameters."""
     return {name: value for name, value in constraints.items() if name not in names}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from sk_deltauq._outlier_scores import mean_log_proba
+from sk_deltauq._outlier_scores import average_log_proba
 from sk_deltauq._prediction_sets import METHODS, HeldOutLabels, draw_for_rows
 
 
@@ -28,14 +28,14 @@ def predict_sets(
     if held is None:
         raise ValueError(
             "predict_set compares a row with rows that were held out of training, and this model "
-            "has none, after early_stopping=False or partial_fit. Call fit with "
-            "early_stopping=True."
+            "has none, because of early_stopping=False, too few rows, or partial_fit. Call fit "
+            "with early_stopping=True."
         )
     held.check_coverage(coverage)
 
     def predict_chunk(raw, adjusted, summarise, x):
         proba = [
-            mean_log_proba(adjusted if f.components is None else adjusted[f.components])
+            average_log_proba(adjusted if f.components is None else adjusted[f.components])
             .exp()
             .cpu()
             .numpy()
@@ -43,7 +43,7 @@ def predict_sets(
         ]
         sets = held.predict(proba, draw_for_rows(x.cpu().numpy()), coverage, method)
         if not allow_empty:
-            most_probable = mean_log_proba(adjusted).argmax(dim=1).cpu().numpy()
+            most_probable = average_log_proba(adjusted).argmax(dim=1).cpu().numpy()
             sets[np.arange(len(sets)), most_probable] = True
         return (torch.from_numpy(sets),)
 

@@ -100,6 +100,8 @@ def _fit_map(name, y, weights, output: int) -> MonotoneMap:
     if name is None or low == high:
         return IdentityMap()
     sample = _sample_by_weight(y, weights)
+    if np.ptp(sample) == 0:  # all other targets are so rare that the sample has none of them
+        sample = np.concatenate([sample, [[low], [high]]])
     if name == "quantile":
         return _fit_quantiles(sample, len(np.unique(y)))
     original = _fit_power(sample) if name == "yeo-johnson" else _fit_user(name, sample, low, high)

@@ -21,7 +21,7 @@ from sk_deltauq._host import Stream, numpy_rng
 from sk_deltauq._networks.mlp import MLP, AnchoredLinear, Network, NetworkSpec
 from sk_deltauq._networks.user_modules import UserModules
 from sk_deltauq._novelty import DistanceInflation, ReferenceRows
-from sk_deltauq._training.method import DrawContext, Method
+from sk_deltauq._training.method import DrawContext, Method, backpropagate_batch
 from sk_deltauq._training.rows import Batches, ExtraInputs, TrainingRows
 from sk_deltauq._validation import FitData
 
@@ -146,9 +146,7 @@ class Anchored(Method):
         """Do nothing: the network is always ready."""
 
     def step(self, network, head, batch):
-        inputs, target = batch
-        outputs = network(*inputs)
-        return head.backpropagate(outputs, target), outputs
+        return backpropagate_batch(network, head, batch)
 
 
 def pick_references(

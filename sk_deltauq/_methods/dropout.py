@@ -12,7 +12,7 @@ import torch
 
 from sk_deltauq._host import Stream, torch_generators
 from sk_deltauq._networks.mlp import CPU_FLOAT, MLP, Network, NetworkSpec
-from sk_deltauq._training.method import DrawContext, Method
+from sk_deltauq._training.method import DrawContext, Method, backpropagate_batch
 from sk_deltauq._training.rows import Batches, ExtraInputs, TrainingRows
 
 # The choices of "auto": the grid of the paper's own experiments on the UCI sets.
@@ -132,9 +132,7 @@ class Dropout(Method):
         """Do nothing: the network is always ready."""
 
     def step(self, network, head, batch):
-        inputs, target = batch
-        outputs = network(*inputs)
-        return head.backpropagate(outputs, target), outputs
+        return backpropagate_batch(network, head, batch)
 
     def _repeat_rates(self, network: Network) -> list[float]:
         """The rate of each network of the stack."""

@@ -35,7 +35,7 @@ from sk_deltauq._methods.pool import PoolRows
 from sk_deltauq._networks.mlp import MLP, Core, Network, NetworkSpec
 from sk_deltauq._networks.selection import count_outputs
 from sk_deltauq._networks.user_modules import UserModules
-from sk_deltauq._training.method import DrawContext, Method
+from sk_deltauq._training.method import DrawContext, Method, backpropagate_batch
 from sk_deltauq._training.rows import Batches, ExtraInputs, TrainingRows
 from sk_deltauq._warnings import warn_caller
 from sk_deltauq.exceptions import UncertaintyWarning
@@ -145,6 +145,4 @@ class NearestAnchors(Method):
         network.collect_pool()
 
     def step(self, network, head, batch):
-        inputs, target = batch
-        outputs = network(*inputs)
-        return head.backpropagate(outputs, target), outputs
+        return backpropagate_batch(network, head, batch)

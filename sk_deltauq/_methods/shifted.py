@@ -17,7 +17,7 @@ from torch import nn
 from sk_deltauq._methods.anchored import draw_anchor_keys
 from sk_deltauq._methods.ensemble import make_core
 from sk_deltauq._networks.mlp import Network, NetworkSpec
-from sk_deltauq._training.method import DrawContext, Method
+from sk_deltauq._training.method import DrawContext, Method, backpropagate_batch
 from sk_deltauq._training.rows import Batches, TrainingRows
 
 
@@ -74,6 +74,4 @@ class Shifted(Method):
         """Do nothing: the network is always ready."""
 
     def step(self, network, head, batch):
-        inputs, target = batch
-        outputs = network(*inputs)
-        return head.backpropagate(outputs, target), outputs
+        return backpropagate_batch(network, head, batch)

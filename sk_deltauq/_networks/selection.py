@@ -81,8 +81,8 @@ def blend(x: torch.Tensor, found: Neighbours, n_targets: int) -> tuple[torch.Ten
 def _asinh(x: torch.Tensor) -> torch.Tensor:
     """Return asinh(x), without `torch.asinh` where possible.
 
-    That one has no vector instructions on CPUs, and takes 9 times as long. It remains where a
-    gradient is needed, because the absolute value has none at 0.
+    `torch.asinh` has no vector instructions on CPUs, and takes 9 times as long. It remains where
+    a gradient is needed, because the absolute value has none at 0.
     """
     if x.requires_grad:
         return x.asinh()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from sk_deltauq._host import torch_seeded
+from sk_deltauq._host import seed_torch
 from sk_deltauq._networks.mlp import CPU_FLOAT, Core, NetworkSpec
 
 
@@ -40,8 +40,8 @@ class UserModules(Core):
         self.members = nn.ModuleList()
         for generator in spec.generators:
             # A user's module draws its weights from torch's global state.
-            with torch_seeded(generator.initial_seed()):
-                self.members.append(factory(self.in_features, spec.n_outputs).float())
+            with seed_torch(generator.initial_seed()):
+                self.members.append(_call(factory, self.in_features, spec.n_outputs).float())
         # A guess at the user's widest layer, from the largest side of the parameters
         sides = [max(p.shape) for p in self.members[0].parameters() if p.ndim]
         self.width = max([self.in_features, *sides])
@@ -72,10 +72,22 @@ class UserModules(Core):
         outputs = [module(rows) for module, rows in zip(self.members, inputs, strict=True)]
         for out in outputs:
             expected = (inputs.shape[1], self.n_outputs)
-            if out.shape != expected:
+            got = tuple(out.shape) if torch.is_tensor(out) else f"a {type(out).__name__}"
+            if got != expected:
                 raise ValueError(
                     f"module must map rows of width {inputs.shape[2]} to {self.n_outputs} outputs:"
-                    f" expected an output of shape {expected}, got {tuple(out.shape)}. Use both "
-                    "arguments of the factory, module(in_features, out_features)."
+                    f" expected a tensor of shape {expected}, got {got}. Use both arguments of "
+                    "the factory, module(in_features, out_features)."
                 )
         return torch.stack(outputs).transpose(1, 2)
+
+
+def _call(factory: Callable[..., nn.Module], in_features: int, out_features: int) -> nn.Module:
+    """Make one module; raise an error if the factory returns something else."""
+    made = factory(in_features, out_features)
+    if not isinstance(made, nn.Module):
+        raise ValueError(
+            "module must be a factory that returns a torch.nn.Module, but module(in_features, "
+            f"out_features) returned a {type(made).__name__}."
+        )
+    return made

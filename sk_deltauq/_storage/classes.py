@@ -27,7 +27,7 @@ _MODULES = {
     "VariationalBNNClassifier": "sk_deltauq.baselines._variational_bnn",
     "VariationalBNNRegressor": "sk_deltauq.baselines._variational_bnn",
     # trained networks
-    "TrainedNet": "sk_deltauq._training.fit",
+    "TrainedNet": "sk_deltauq._training.trained_net",
     "TrainingSettings": "sk_deltauq._training.settings",
     "NetworkSpec": "sk_deltauq._networks.mlp",
     "Anchored": "sk_deltauq._methods.anchored",

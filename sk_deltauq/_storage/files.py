@@ -1,7 +1,7 @@
 """The file of a stored model: safetensors, with a JSON text in the header.
 
 safetensors is a header in JSON and the bytes of the arrays. Reading it runs no code. The header
-has the version of the format, the JSON text, and a checksum of all that follows from the file.
+has the version of the format, the JSON text, and a checksum of the texts and the arrays.
 """
 
 from __future__ import annotations

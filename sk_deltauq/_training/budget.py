@@ -7,8 +7,8 @@ import signal
 import threading
 import time
 
-# A second Ctrl-C within so many seconds is no request to finish: it goes through. Fits that
-# follow each other, as in a grid search, share the clock.
+# A second Ctrl-C within so many seconds interrupts the program instead of ending training. Fits
+# that follow each other, as in a grid search, share the clock.
 _SECONDS_TO_INSIST = 2.0
 
 _last_press = -float("inf")

@@ -169,7 +169,7 @@ def find_outlier_scale(found: OutOfFold, noise_factor: np.ndarray) -> np.ndarray
 
     `noise_factor`, `(target,)`, is the second factor of `find_std_factors`.
 
-    The scale is that with the highest likelihood of the standardised errors, or 1 if no scale
+    The scale maximises the likelihood of the standardised errors. It is 1 if no scale
     gains `_MIN_GAIN`. The density of an error is a mixture over the variances of all networks,
     whose disagreement explains some large errors. The variance between the networks is no part
     of it: it contains the error of the one network, which would hide the tails.

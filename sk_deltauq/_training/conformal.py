@@ -10,7 +10,7 @@ from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.net import StackedNet
 
 
-def score_held_out(
+def score_conformity(
     net: StackedNet, hold_out: HoldOut | None, predictor: Predictor
 ) -> ConformityScores | None:
     """Score each held-out row with the networks that did not train on it; None without rows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,20 @@ from sk_deltauq._host import (
     draw_seed,
     numpy_rng,
     one_thread,
+    seed_torch,
     torch_generators,
-    torch_seeded,
 )
 from sk_deltauq._networks.heads import Head
 from sk_deltauq._networks.mlp import Network, NetworkSpec
-from sk_deltauq._predictor import NetworkComponents, Predictor
+from sk_deltauq._predictor import NetworkComponents
 from sk_deltauq._training.budget import Budget
 from sk_deltauq._training.corruption import corrupt_batches
-from sk_deltauq._training.folds import plan_hold_out, warn_about_hold_out, warn_about_resuming
+from sk_deltauq._training.folds import (
+    identify_hold_out,
+    plan_hold_out,
+    warn_about_hold_out,
+    warn_about_resuming,
+)
 from sk_deltauq._training.held_out import HoldOut, make_monitor
 from sk_deltauq._training.method import DrawContext, Method
 from sk_deltauq._training.net import StackedNet, make_net
@@ -36,13 +41,8 @@ from sk_deltauq._training.rows import (
     resolve_batch_size,
 )
 from sk_deltauq._training.settings import TrainingSettings, read_settings
-from sk_deltauq._training.stored_net import (
-    describe_net,
-    describe_network,
-    rebuild_net,
-    rebuild_network,
-)
-from sk_deltauq._validation import FitData, FitPlan, digest_rows
+from sk_deltauq._training.trained_net import TrainedNet
+from sk_deltauq._validation import FitData, FitPlan
 from sk_deltauq._warnings import warn_caller
 
 # Operations in the largest matrix product of a step: about five milliseconds on one core.
@@ -58,56 +58,6 @@ _FIXED_BEFORE = {"anchors": "random"}
 
 
 Calibration = Callable[[StackedNet, HoldOut | None], dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class TrainedNet:
-    """What a fit leaves behind, and what the next one may continue."""
-
-    net: StackedNet
-    method: Method
-    kept: dict[str, Any]  # what the method drew, by the name of the fitted attribute
-    seed: int
-    n_calls: int  # of `fit` and `partial_fit`
-    fixed: dict[str, Any]  # parameters that cannot change while training continues
-    spec: NetworkSpec  # without the generators of the initial weights
-    settings: TrainingSettings
-    refined: Network | None = None  # networks that trained on, for the predicted means
-    digest: str | None = None  # of all rows, if the networks held out some of them
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {
-            **state,
-            "spec": replace(self.spec, members=list(range(self.net.module_.core.n_members))),
-            "settings": replace(self.settings, net_params={}),  # `fixed` has them
-            "net": describe_net(self.net),
-            "refined": self.refined and describe_network(self.refined),
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        net_params = dict(state["fixed"].get("net_params") or {})
-        settings = replace(state["settings"], net_params=net_params)
-        method, spec = state["method"], state["spec"]
-        net, refined = rebuild_net(state["net"], method, spec, settings), state.get("refined")
-        if refined is not None:
-            refined = rebuild_network(refined, method, spec).eval().to(net.device)
-        vars(self).update(state, settings=settings, net=net, refined=refined)
-
-    def predictor(self, **scales) -> Predictor:
-        """Return what prediction needs; `scales` are the scalers and the calibration."""
-        network, head = self.net.module_, self.net.criterion_
-        return Predictor(
-            module=NetworkComponents(network, head, self.refined),
-            n_components=network.n_components,
-            width=network.core.width,
-            # Not the parameter `device`: skorch moves a model from a GPU to the CPU if it is
-            # unpickled on a machine without GPU.
-            device=self.net.device,
-            ddof=self.method.ddof,
-            inflation=self.kept.get("_inflation_"),
-            **scales,
-        )
 
 
 @dataclass(frozen=True)
@@ -148,11 +98,11 @@ def prepare_fit(
     rng = numpy_rng(seed, Stream.FOLDS)
     generators = torch_generators(seed, Stream.BATCHES, members, call)
     rows = assign_rows(data, settings, hold_out, members, rng, generators)
-    digest = digest_rows(data) if rows.n_units and data.validation is None else None
+    held_out = identify_hold_out(data, rows.n_units)
     if previous is not None:
         ended_on_all_rows = previous.settings.ends_on_all_rows
-        warn_about_resuming(name, previous.digest, digest, ended_on_all_rows, partial=plan.partial)
-    if not (plan.partial and plan.resume):
+        warn_about_resuming(name, plan, previous.held_out, held_out, ended_on_all_rows)
+    if previous is None or not plan.partial:
         warn_about_hold_out(
             name, rows.n_units, data, settings.early_stopping, partial=plan.partial
         )
@@ -170,7 +120,6 @@ def prepare_fit(
         net, spec = copy.deepcopy(previous.net), previous.spec
         network = net.module_
     else:
-        streams = [0] * len(members) if method.shares_initial_weights else members
         spec = NetworkSpec(
             n_features=data.x.shape[1],
             n_outputs=head.n_network_outputs,
@@ -178,16 +127,24 @@ def prepare_fit(
             activation=params["activation"],
             embedding=embedding,
             members=members,
-            generators=torch_generators(seed, Stream.WEIGHTS, streams),
+            generators=[],
             n_targets=data.y.shape[1],
         )
-        net, network = None, method.network(spec)
-        spec = replace(spec, generators=[])
+        net, network = None, _make_network(method, spec, seed)
     kept = method.draw(network, context)
     batches = corrupt_batches(method.batches(network, rows, batch_size), params)
     net = make_net(network, head, settings, batch_size, previous=net)
-    start = TrainedNet(net, method, kept, seed, call, fixed, spec, settings, digest=digest)
+    start = TrainedNet(net, method, kept, seed, call, fixed, spec, settings, held_out=held_out)
     return NetworkFit(settings, rows, batches, context, start)
+
+
+def _make_network(method: Method, spec: NetworkSpec, seed: int) -> Network:
+    """Make the network of a method with random initial weights."""
+    members = list(spec.members)
+    streams = [0] * len(members) if method.shares_initial_weights else members
+    return method.network(
+        replace(spec, generators=torch_generators(seed, Stream.WEIGHTS, streams))
+    )
 
 
 def _plan_hold_out(settings: TrainingSettings, data: FitData, previous: TrainedNet | None):
@@ -211,29 +168,10 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     hold-out. All fitted attributes are returned, by name.
     """
     settings, start, net = fit.settings, fit.start, fit.start.net
-    method, kept = start.method, start.kept
     hold_out, monitor = make_monitor(fit.rows, settings)
     budget = Budget(settings.max_time, enabled=not settings.partial)
-    bar = tqdm(
-        total=settings.max_iter, desc=settings.name, unit="epoch", disable=not settings.verbose
-    )
-    with bar, _host_of_training(fit):
-        if start.n_calls:
-            # Training must not end with weights worse than those that it started from.
-            monitor.start_from(net)
-        stopped = net.train(
-            fit.rows,
-            batches=fit.batches,
-            step=method.step,
-            n_epochs=settings.max_iter,
-            decay=settings.learning_rate == "invscaling",
-            averaged_epochs=settings.averaging,
-            monitor=monitor,
-            progress=bar,
-            budget=budget,
-        )
-    with _host_of_training(fit):
-        rise = _restore_best_weights(net, hold_out, monitor, settings, budget)
+    stopped, rise = _train_to_the_best(fit, hold_out, monitor, budget)
+    method, kept = start.method, start.kept
     if len(method.variants) > 1:
         method, kept_members = _keep_best_variant(net, method, monitor, hold_out)
         kept = method.draw(net.module_, fit.context)
@@ -242,7 +180,8 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     _weigh_inflation(net, fit, kept)
     with _host_of_training(fit):
         found = {**monitor.summarise(), **calibrate(net, hold_out)}
-    if settings.ends_on_all_rows and hold_out is not None and not budget.reason:
+    trains_on = settings.ends_on_all_rows and fit.context.data.validation is None
+    if trains_on and hold_out is not None and not budget.reason:
         _end_on_all_rows(net, fit, method, kept, budget, found)
     method.finish(net.module_)
     refined = None
@@ -268,6 +207,36 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     }
 
 
+def _train_to_the_best(
+    fit: NetworkFit, hold_out: HoldOut | None, monitor, budget: Budget
+) -> tuple[bool, np.ndarray | None]:
+    """Train the net, and put the best weights of each member back.
+
+    Returns whether the monitor stopped training, and what `_restore_best_weights` returns.
+    """
+    settings, net = fit.settings, fit.start.net
+    bar = tqdm(
+        total=settings.max_iter, desc=settings.name, unit="epoch", disable=not settings.verbose
+    )
+    with bar, _host_of_training(fit):
+        if fit.start.n_calls:
+            # Training must not end with weights worse than those that it started from.
+            monitor.start_from(net)
+        stopped = net.train(
+            fit.rows,
+            batches=fit.batches,
+            step=fit.start.method.step,
+            n_epochs=settings.max_iter,
+            decay=settings.learning_rate == "invscaling",
+            averaged_epochs=settings.averaging,
+            monitor=monitor,
+            progress=bar,
+            budget=budget,
+        )
+    with _host_of_training(fit):
+        return stopped, _restore_best_weights(net, hold_out, monitor, settings, budget)
+
+
 def _restore_best_weights(
     net, hold_out: HoldOut | None, monitor, settings, budget
 ) -> np.ndarray | None:
@@ -288,26 +257,25 @@ def _end_on_all_rows(
     net: StackedNet, fit: NetworkFit, method: Method, kept, budget: Budget, found: dict[str, Any]
 ) -> None:
     """Train every network on all rows, the held-out rows too, for as many epochs again."""
-    settings, data = fit.settings, fit.context.data
-    if data.validation is None:
-        rows = take_all_rows(fit.rows, len(data.x), net.module_.core.n_members)
-        with _host_of_training(fit):
-            net.train(
-                rows,
-                batches=method.batches(net.module_, rows, net.batch_size),
-                step=method.step,
-                n_epochs=len(net.history),
-                decay=settings.learning_rate == "invscaling",
-                averaged_epochs=settings.averaging,
-                budget=budget,
-            )
-        _weigh_inflation(net, fit, kept)
-        if "_conformity_" in found:  # no network is left that did not train on the held-out rows
-            found["_conformity_"] = None
+    settings = fit.settings
+    rows = take_all_rows(fit.rows, len(fit.context.data.x), net.module_.core.n_members)
+    with _host_of_training(fit):
+        net.train(
+            rows,
+            batches=method.batches(net.module_, rows, net.batch_size),
+            step=method.step,
+            n_epochs=len(net.history),
+            decay=settings.learning_rate == "invscaling",
+            averaged_epochs=settings.averaging,
+            budget=budget,
+        )
+    _weigh_inflation(net, fit, kept)
+    if "_conformity_" in found:  # no network is left that did not train on the held-out rows
+        found["_conformity_"] = None
 
 
 def _weigh_inflation(net: StackedNet, fit: NetworkFit, kept: dict[str, Any]) -> None:
-    """Weigh the features of the distance by what the trained networks make of them."""
+    """Set the feature weights of the distance from their effects on the predicted mean."""
     inflation = kept.get("_inflation_")
     if inflation is not None and inflation.awaits_effects:
         network = net.module_.eval()
@@ -350,7 +318,7 @@ def _read_fixed(
     """Read the fixed parameters; raise an error if training cannot continue with them."""
     names = [n for n in (*_FIXED_PARAMETERS, *method.fixed_parameters) if n in params]
     now = {name: params[name] for name in names}
-    now["hidden_layer_sizes"] = layer_sizes(params["hidden_layer_sizes"])
+    now["hidden_layer_sizes"] = read_layer_sizes(params["hidden_layer_sizes"])
     if previous is None:
         return now
     then = {**_FIXED_BEFORE, **previous.fixed}
@@ -371,7 +339,7 @@ def _read_fixed(
     return now
 
 
-def layer_sizes(sizes) -> tuple[int, ...]:
+def read_layer_sizes(sizes) -> tuple[int, ...]:
     """Return `hidden_layer_sizes` as a tuple of positive ints."""
     sizes = np.atleast_1d(np.asarray(sizes))
     if sizes.ndim != 1 or (len(sizes) and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
@@ -390,7 +358,7 @@ def _host_of_training(fit: NetworkFit):
     with contextlib.ExitStack() as stack:
         if start.fixed.get("module") is not None or "callbacks" in settings.net_params:
             seed = int(numpy_rng(start.seed, Stream.MODULE, start.n_calls).integers(2**63))
-            stack.enter_context(torch_seeded(seed, settings.device))
+            stack.enter_context(seed_torch(seed, settings.device))
         if flops < _FLOPS_WORTH_THREADS:
             stack.enter_context(one_thread())
         yield

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import GroupKFold
 
-from sk_deltauq._validation import FitData
+from sk_deltauq._validation import FitData, FitPlan, digest_rows
 from sk_deltauq._warnings import warn_caller
 from sk_deltauq.exceptions import UncertaintyWarning
 
@@ -25,6 +25,9 @@ _WANTED_HELD_OUT = 60
 # With fewer held-out rows the calibration is a rough guess: single data sets of 5 to 9 rows cover
 # as little as 56 % with intervals of 90 %.
 _FEW_HELD_OUT = 10
+
+# What `identify_hold_out` returns for validation rows of the user.
+_VALIDATION = "validation"
 
 
 @dataclass(frozen=True)
@@ -110,21 +113,33 @@ def warn_about_hold_out(
     warn_caller(message, UncertaintyWarning)
 
 
+def identify_hold_out(data: FitData, n_units: int) -> str | None:
+    """Return a text that is the same for the same held-out rows; None without any.
+
+    `n_units` is the number of held-out rows. The folds follow from all rows, in their order, so
+    the text is a hash of them. The user's own validation rows need no hash: the networks do not
+    train on them.
+    """
+    if not n_units:
+        return None
+    return _VALIDATION if data.validation is not None else digest_rows(data)
+
+
 def warn_about_resuming(
-    name: str, before: str | None, now: str | None, ended_on_all_rows: bool, *, partial: bool
+    name: str, plan: FitPlan, before: str | None, now: str | None, ended_on_all_rows: bool
 ) -> None:
     """Warn if training continues from a fit in a way that spoils the calibration.
 
-    `before` and `now` are hashes of all rows, if the last fit and this one hold out some of them.
+    `before` and `now` are what `identify_hold_out` returns for the last fit and for this one.
     `ended_on_all_rows` tells that the networks then trained on the held-out rows too.
     """
-    if partial and before is not None:
+    if plan.partial and before is not None:
         message = (
             f"partial_fit trains {name} without held-out rows. The calibration of the last fit, "
             "if any, stays, so the uncertainty can become too small. Check it with new rows, or "
             "fit again on all rows."
         )
-    elif now is not None and (now != before or ended_on_all_rows):
+    elif now not in (None, _VALIDATION) and (now != before or ended_on_all_rows):
         message = (
             f"{name} continues (warm_start) from networks that may have trained on the rows that "
             "it holds out now, so its uncertainty can be too small. Use warm_start=False, or rows "

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from sk_deltauq._outlier_scores import HeldOutScores, mean_log_proba, measure_entropy
+from sk_deltauq._outlier_scores import HeldOutScores, average_log_proba, measure_entropy
 from sk_deltauq._temperature import measure_nearest, measure_squashed_distance
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.net import StackedNet
@@ -34,18 +34,30 @@ class FoldLogits:
     distances: torch.Tensor  # (row,), from the rows that these networks trained on
     references: torch.Tensor  # (reference, feature), a sample of these rows
 
-    def mean_log_proba(self, temperatures: torch.Tensor | float = 1.0) -> torch.Tensor:
+    def sample(self, rng: np.random.Generator, most: int) -> FoldLogits:
+        """Return at most so many random rows of the fold."""
+        rows = torch.from_numpy(choose_rows(rng, len(self.x), most)).to(self.x.device)
+        return replace(
+            self,
+            logits=self.logits[:, rows],
+            labels=self.labels[rows],
+            weights=self.weights[rows],
+            x=self.x[rows],
+            distances=self.distances[rows],
+        )
+
+    def average_log_proba(self, temperatures: torch.Tensor | float = 1.0) -> torch.Tensor:
         """Log of the mean of the components' probabilities, `(row, class)`.
 
         `temperatures` is `(row,)`, or one number.
         """
         if isinstance(temperatures, torch.Tensor):
             temperatures = temperatures[:, None]
-        return mean_log_proba(self.logits / temperatures)
+        return average_log_proba(self.logits / temperatures)
 
     def log_likelihood(self, temperatures: torch.Tensor | float = 1.0) -> torch.Tensor:
         """Log of the probability of the observed label, `(row,)`."""
-        log_proba = self.mean_log_proba(temperatures)
+        log_proba = self.average_log_proba(temperatures)
         return log_proba.gather(1, self.labels[:, None])[:, 0]
 
 
@@ -87,42 +99,38 @@ class HeldOutLogits:
             )
         return cls(tuple(folds), hold_out.n_units, hold_out.count_units())
 
+    def sample(self, rng: np.random.Generator, n_rows: int) -> HeldOutLogits:
+        """Return about `n_rows` random rows in all, equally many of each fold."""
+        n_per_fold = -(-n_rows // len(self.folds))
+        return replace(self, folds=tuple(fold.sample(rng, n_per_fold) for fold in self.folds))
+
     def corrupt(
-        self, net: StackedNet, function: Callable[[np.ndarray], np.ndarray], n_rows: int
+        self, net: StackedNet, function: Callable[[np.ndarray], np.ndarray]
     ) -> HeldOutLogits:
-        """Ask the same networks about the first rows of each fold after a corruption.
+        """Ask the same networks about the rows after a corruption.
 
         `function` maps scaled rows `(row, feature)` to corrupted ones. Labels and weights stay.
         """
-        n_per_fold = -(-n_rows // len(self.folds))
-        rows = [fold.x[:n_per_fold] for fold in self.folds]
         rows = [
-            torch.from_numpy(function(x.cpu().numpy()).astype(np.float32)).to(x.device)
-            for x in rows
+            torch.from_numpy(function(f.x.cpu().numpy()).astype(np.float32)).to(f.x.device)
+            for f in self.folds
         ]
         by_member: dict[int, torch.Tensor] = {
             member: x.T
             for fold, x in zip(self.folds, rows, strict=True)
             for member in fold.members
         }
-        stacked = torch.stack([by_member[member] for member in range(len(by_member))])
-        logits = _ask(net, stacked)
-        return HeldOutLogits(
-            tuple(
-                FoldLogits(
-                    members=fold.members,
-                    logits=logits[fold.members].flatten(0, 1),
-                    labels=fold.labels[:n_per_fold],
-                    weights=fold.weights[:n_per_fold],
-                    x=x,
-                    distances=measure_nearest(x, fold.references).mean(dim=1),
-                    references=fold.references,
-                )
-                for fold, x in zip(self.folds, rows, strict=True)
-            ),
-            self.n_units,
-            self.n_effective,
+        logits = _ask(net, torch.stack([by_member[member] for member in range(len(by_member))]))
+        corrupted = (
+            replace(
+                fold,
+                logits=logits[fold.members].flatten(0, 1),
+                x=x,
+                distances=measure_nearest(x, fold.references).mean(dim=1),
+            )
+            for fold, x in zip(self.folds, rows, strict=True)
         )
+        return replace(self, folds=tuple(corrupted))
 
     def average(self, function: Callable[[FoldLogits], torch.Tensor]) -> float:
         """Return the weighted mean over all rows of a function of a fold, `(row,)`."""
@@ -150,10 +158,10 @@ def _ask_about_own_rows(net: StackedNet, hold_out: HoldOut, kept: torch.Tensor):
     return logits, torch.cat(x, dim=2), torch.cat(y, dim=2)
 
 
-def score_held_out(held: HeldOutLogits) -> HeldOutScores:
+def score_outliers_held_out(held: HeldOutLogits) -> HeldOutScores:
     """Score the held-out rows, each by the networks that did not train on it."""
     return HeldOutScores(
-        entropies=np.sort(held.concatenate(lambda f: measure_entropy(f.mean_log_proba()))),
+        entropies=np.sort(held.concatenate(lambda f: measure_entropy(f.average_log_proba()))),
         distances=np.sort(
             held.concatenate(lambda f: measure_squashed_distance(f.x, f.references))
         ),

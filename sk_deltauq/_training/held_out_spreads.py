@@ -18,8 +18,8 @@ def score_held_out_spreads(
 ) -> HeldOutSpreads:
     """Score the held-out rows: the spread between all components, and the distance.
 
-    The spread is the one of all networks, as in a prediction: a network with one component has
-    no spread of its own. The distance is the one from the rows that the network of the fold
+    The spread is computed over all networks, as in a prediction: a network with one component has
+    no spread of its own. The distance is measured from the rows that the network of the fold
     trained on. A row that several networks hold out counts once.
     """
     first = [members[0] for members in hold_out.group_members()]

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
-from sk_deltauq._outlier_scores import mean_log_proba, measure_entropy
+from sk_deltauq._outlier_scores import average_log_proba, measure_entropy
 from sk_deltauq._temperature import Temperature
 from sk_deltauq._training.held_out_logits import HeldOutLogits, ask_all_members
 from sk_deltauq._training.net import StackedNet
@@ -48,9 +48,10 @@ def find_distance_temperature(
     out. It is shrunk towards 2 with the weight of 20 rows.
     """
     parts = [(held, _CLEAN_SHARE)]
-    for corrupt in CORRUPTIONS:
-        copies = held.corrupt(net, lambda x, f=corrupt: f(x, pool, rng), _N_CORRUPTED)
-        parts.append((copies, (1 - _CLEAN_SHARE) / len(CORRUPTIONS)))
+    for corrupt in SIMULATED_SHIFTS:
+        rows = held.sample(rng, _N_CORRUPTED)
+        copies = rows.corrupt(net, lambda x, f=corrupt: f(x, pool, rng))
+        parts.append((copies, (1 - _CLEAN_SHARE) / len(SIMULATED_SHIFTS)))
 
     def measure_loss(exponent: float) -> float:
         temperature = Temperature(exponent=exponent, reach=reach)
@@ -86,7 +87,9 @@ def find_base_temperature(held: HeldOutLogits) -> Temperature:
     return Temperature(base=float(np.exp(found.x)))
 
 
-def find_pooling_factor(net: StackedNet, held: HeldOutLogits, temperature: Temperature) -> float:
+def find_pooling_factor(
+    net: StackedNet, held: HeldOutLogits, temperature: Temperature, rng: np.random.Generator
+) -> float:
     """Return the factor of the temperature that the mean over several networks needs.
 
     A held-out row is new for the networks of its fold alone, so `temperature` is right for them.
@@ -98,14 +101,13 @@ def find_pooling_factor(net: StackedNet, held: HeldOutLogits, temperature: Tempe
     if len(held.folds) == 1:
         return 1.0  # all networks hold out the same rows
     of_networks, of_mean = 0.0, 0.0
-    for fold in held.folds:
-        logits = ask_all_members(net, fold.x[: -(-_N_POOLED // len(held.folds))])
-        logits, weights = logits / temperature.base, fold.weights[: logits.shape[2]]
+    for fold in held.sample(rng, _N_POOLED).folds:
+        logits = ask_all_members(net, fold.x) / temperature.base
         entropies = [
             _measure_mean_entropy(logits[other.members].flatten(0, 1)) for other in held.folds
         ]
-        of_networks += float((torch.stack(entropies).mean(dim=0) * weights).sum())
-        of_mean += float((_measure_mean_entropy(logits.flatten(0, 1)) * weights).sum())
+        of_networks += float((torch.stack(entropies).mean(dim=0) * fold.weights).sum())
+        of_mean += float((_measure_mean_entropy(logits.flatten(0, 1)) * fold.weights).sum())
     if not 0 < of_networks < of_mean:
         return 1.0
     shrinkage = held.n_effective / (held.n_effective + _PRIOR_ROWS)
@@ -114,7 +116,7 @@ def find_pooling_factor(net: StackedNet, held: HeldOutLogits, temperature: Tempe
 
 def _measure_mean_entropy(logits: torch.Tensor) -> torch.Tensor:
     """Entropy of the mean over the components, `(row,)`."""
-    return measure_entropy(mean_log_proba(logits))
+    return measure_entropy(average_log_proba(logits))
 
 
 # Corruptions map scaled rows (row, feature) to corrupted rows. Each row has a strength of its own.
@@ -142,4 +144,4 @@ def _stretch_rows(x, pool, rng):
     return x * (1 + 2 * rng.random((len(x), 1)))
 
 
-CORRUPTIONS = _add_noise, _swap_features, _blend_rows, _drop_features, _stretch_rows
+SIMULATED_SHIFTS = _add_noise, _swap_features, _blend_rows, _drop_features, _stretch_rows

@@ -31,6 +31,13 @@ class DrawContext:
     earlier: dict[str, Any] | None  # the same if earlier calls of `partial_fit` saw other rows
 
 
+def backpropagate_batch(network: Network, head: Head, batch) -> tuple[torch.Tensor, torch.Tensor]:
+    """Add the gradients of the head's loss on a mini-batch: the `step` of most methods."""
+    inputs, target = batch
+    outputs = network(*inputs)
+    return head.backpropagate(outputs, target), outputs
+
+
 class Method(ABC):
     """A way to train and average networks."""
 

@@ -42,7 +42,7 @@ _RESERVED = {
 }
 
 
-def inverse_scaling(epoch: int) -> float:
+def scale_step_size(epoch: int) -> float:
     """Return the step size of an epoch, counted from 0, relative to the first one.
 
     Averages over the iterates need steps that fall more slowly than 1 / epoch (Polyak and
@@ -162,7 +162,7 @@ class StackedNet(NeuralNet):
         """Run at most `n_epochs` epochs; return whether the monitor stopped training.
 
         `batches` yields the mini-batches of an epoch each time it is iterated, for `Method.step`.
-        With `decay` the step size falls by `inverse_scaling`; the epochs in the history count.
+        With `decay` the step size falls by `scale_step_size`; the epochs in the history count.
         The monitor gets the net, with the weights averaged over `averaged_epochs`, after each
         epoch. The net ends with the average; training itself continues from the last weights.
         The budget may end training early. What the unfinished epoch changed is then undone.
@@ -205,7 +205,7 @@ class StackedNet(NeuralNet):
 
     def _make_schedule(self):
         n_epochs_so_far = len(self.history)
-        return LambdaLR(self.optimizer_, lambda epoch: inverse_scaling(n_epochs_so_far + epoch))
+        return LambdaLR(self.optimizer_, lambda epoch: scale_step_size(n_epochs_so_far + epoch))
 
     def keep_members(self, members: slice) -> None:
         """Drop all other members of the module, and what the optimizer knows about them."""

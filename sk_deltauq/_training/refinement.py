@@ -15,7 +15,7 @@ import torch
 from sk_deltauq._networks.mlp import Network
 from sk_deltauq._training.budget import Budget
 from sk_deltauq._training.method import Method
-from sk_deltauq._training.net import StackedNet, inverse_scaling
+from sk_deltauq._training.net import StackedNet, scale_step_size
 from sk_deltauq._training.rows import TrainingRows
 from sk_deltauq._training.settings import TrainingSettings
 
@@ -45,7 +45,7 @@ def refine_means(
     n_best = 1 + round(float(np.argmax(scores, axis=0).mean()))
     refined = copy.deepcopy(net)
     decays = settings.learning_rate == "invscaling"
-    step = _STEP_SHARE * net.lr * (inverse_scaling(n_best) if decays else 1.0)
+    step = _STEP_SHARE * net.lr * (scale_step_size(n_best) if decays else 1.0)
     for group in refined.optimizer_.param_groups:
         group["lr"] = step
     # The gradients that the first moments remember belong to the last epoch, not to the best one.

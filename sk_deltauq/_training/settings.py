@@ -26,7 +26,7 @@ class TrainingSettings:
     n_iter_no_change: int
     early_stopping: bool | str
     validation_fraction: float
-    ends_on_all_rows: bool  # train on the held-out rows too, once they have told what they can
+    ends_on_all_rows: bool  # train on the held-out rows too, after early stopping and calibration
     refines_mean: bool  # train on for the means, after early stopping
     partial: bool  # a call of `partial_fit`: one epoch, no hold-out, no warning
     device: str

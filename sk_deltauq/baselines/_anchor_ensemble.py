@@ -92,8 +92,8 @@ class AnchorEnsembleRegressor(NetworkRegressor):
 
     Attributes
     ----------
-    anchors_ : ndarray of shape (n_members, n_features)
-        Anchor of each member, in the units of `X`.
+    anchors_ : ndarray of shape (`n_networks_`, n_features)
+        Anchor of each network, in the units of `X`.
     n_networks_ : int
         Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
         (or groups) together.
@@ -277,8 +277,8 @@ class AnchorEnsembleClassifier(NetworkClassifier):
 
     Attributes
     ----------
-    anchors_ : ndarray of shape (n_members, n_features)
-        Anchor of each member, in the units of `X`.
+    anchors_ : ndarray of shape (`n_networks_`, n_features)
+        Anchor of each network, in the units of `X`.
     n_networks_ : int
         Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
         (or groups) together.
@@ -288,7 +288,7 @@ class AnchorEnsembleClassifier(NetworkClassifier):
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
-    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, `n_networks_`), or None
         Mean log-likelihood of the held-out rows after each epoch.
     best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
         Best held-out score of each network; None without hold-out.

@@ -287,7 +287,7 @@ class DeepEnsembleClassifier(NetworkClassifier):
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
-    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, `n_networks_`), or None
         Mean log-likelihood of the held-out rows after each epoch.
     best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
         Best held-out score of each network; None without hold-out.

@@ -98,7 +98,7 @@ class MCDropoutRegressor(NetworkRegressor):
     ----------
     dropout_ : float
         Dropout rate: `dropout`, or the selected rate.
-    masks_ : ndarray of bool of shape (n_members, n_masks, n_units)
+    masks_ : ndarray of bool of shape (`n_networks_`, n_masks, n_units)
         Whether each mask keeps each hidden unit. Units are ordered by layer.
     n_networks_ : int
         Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
@@ -285,7 +285,7 @@ class MCDropoutClassifier(NetworkClassifier):
     ----------
     dropout_ : float
         Dropout rate: `dropout`, or the selected rate.
-    masks_ : ndarray of bool of shape (n_members, n_masks, n_units)
+    masks_ : ndarray of bool of shape (`n_networks_`, n_masks, n_units)
         Whether each mask keeps each hidden unit.
     n_networks_ : int
         Number of networks: `n_members`, or more if the networks would hold out fewer than 60 rows
@@ -296,7 +296,7 @@ class MCDropoutClassifier(NetworkClassifier):
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members and, with `dropout="auto"`, over rates.
-    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, `n_networks_`), or None
         Mean log-likelihood of the held-out rows after each epoch.
     best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
         Best held-out score of each network; None without hold-out.

@@ -22,12 +22,14 @@ from sk_deltauq._host import Stream, draw_seed, numpy_rng, one_thread
 from sk_deltauq._predictor import Predictor
 from sk_deltauq._sklearn import Interval, StrOptions
 from sk_deltauq._training.budget import Budget
-from sk_deltauq._training.fit import layer_sizes
+from sk_deltauq._training.fit import read_layer_sizes
 from sk_deltauq._training.folds import (
     Assignment,
     assign_hold_out,
+    identify_hold_out,
     plan_hold_out,
     warn_about_hold_out,
+    warn_about_resuming,
 )
 from sk_deltauq._validation import FitData, FitPlan
 from sk_deltauq._warnings import warn_caller
@@ -166,6 +168,7 @@ class PBPRegressor(BaseRegressor):
     loss_curve_: list[float] = field(init=False)
     _posterior_: Posterior = field(init=False)
     _n_calls_: int = field(init=False)
+    _held_out_: str | None = field(init=False)  # see `identify_hold_out`
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
@@ -195,7 +198,7 @@ class PBPRegressor(BaseRegressor):
                 f"y must have one output for PBPRegressor, got {data.y.shape[1]}. Fit one model "
                 "per output."
             )
-        hidden = layer_sizes(self.hidden_layer_sizes)
+        hidden = read_layer_sizes(self.hidden_layer_sizes)
         hold_out = replace(
             plan_hold_out(
                 self.early_stopping, data, 1, self.validation_fraction, partial=plan.partial
@@ -203,13 +206,19 @@ class PBPRegressor(BaseRegressor):
             n_networks=1,  # one posterior, also on few rows
         )
         parts = assign_hold_out(numpy_rng(seed, Stream.FOLDS), data, hold_out)
+        name, held_out = type(self).__name__, identify_hold_out(data, parts.n_units)
+        if plan.resume:
+            before = getattr(self, "_held_out_", None)  # not in files from before it was there
+            warn_about_resuming(name, plan, before, held_out, ended_on_all_rows=False)
         if not (plan.partial and plan.resume):
-            name, early_stopping = type(self).__name__, self.early_stopping
-            warn_about_hold_out(name, parts.n_units, data, early_stopping, partial=plan.partial)
+            warn_about_hold_out(
+                name, parts.n_units, data, self.early_stopping, partial=plan.partial
+            )
+        kept = {"_held_out_": held_out}
         if not plan.resume:
             sizes = (data.x.shape[1], *hidden, 1)
             posterior = Posterior(sizes, numpy_rng(seed, Stream.WEIGHTS))
-            return lambda: self._train(posterior, parts, data, plan, seed)
+            return lambda: kept | self._train(posterior, parts, data, plan, seed)
         fitted = tuple(mean.shape[1] for mean in self._posterior_.means[:-1])
         if hidden != fitted:
             raise ValueError(
@@ -218,7 +227,7 @@ class PBPRegressor(BaseRegressor):
                 "warm_start=False."
             )
         posterior = copy.deepcopy(self._posterior_)
-        return lambda: self._train(posterior, parts, data, plan, seed)
+        return lambda: kept | self._train(posterior, parts, data, plan, seed)
 
     def _train(self, posterior, parts: Assignment, data: FitData, plan: FitPlan, seed: int):
         """Absorb the rows, and return the fitted attributes."""
@@ -246,10 +255,8 @@ class PBPRegressor(BaseRegressor):
             )
         if budget.reason:
             warn_caller(budget.explain(name, unit="passes"), ConvergenceWarning)
-        conformity = None
-        if held_out is not None:
-            scores = self._score(trained.posterior, held_out)
-            conformity = ConformityScores.collect([(None, scores, held_out.weights)])
+        scores = self._score(trained.posterior, held_out)
+        conformity = ConformityScores.collect([(None, scores, held_out.weights)])
         earlier = self.loss_curve_ if plan.partial and plan.resume else []
         losses, noise_std = [*earlier, *trained.losses], np.sqrt(trained.posterior.noise.variance)
         return {

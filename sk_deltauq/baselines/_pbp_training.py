@@ -58,7 +58,7 @@ class TrainingResult:
     best_score: float | None
 
 
-def moments(posterior: Posterior, x: torch.Tensor):
+def compute_moments(posterior: Posterior, x: torch.Tensor):
     """Compute mean and variance of the output `(row, 1)`, in float64 and differentiable."""
     layers = ([torch.from_numpy(a) for a in p] for p in (posterior.means, posterior.variances))
     return network_moments(x.double(), *layers)
@@ -69,7 +69,7 @@ def log_density(posterior: Posterior, rows: Rows) -> float:
     """Compute the weighted mean log density of the targets."""
     total = 0.0
     for part in gen_batches(len(rows), _CHUNK_ROWS):
-        mean, var = moments(posterior, torch.from_numpy(rows.x[part]))
+        mean, var = compute_moments(posterior, torch.from_numpy(rows.x[part]))
         var = var[:, 0].numpy() + posterior.noise.variance
         square = np.square(rows.y[part] - mean[:, 0].numpy())
         total -= 0.5 * np.dot(rows.weights[part], np.log(2 * math.pi * var) + square / var)

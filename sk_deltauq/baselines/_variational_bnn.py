@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sk_deltauq._estimators.network_classifier import NetworkClassifier
 from sk_deltauq._estimators.network_regressor import NetworkRegressor
-from sk_deltauq._estimators.parameters import CORRUPTION_CONSTRAINT, without
+from sk_deltauq._estimators.parameters import CORRUPTION_CONSTRAINT, drop_constraints
 from sk_deltauq._methods.variational import Variational
 from sk_deltauq._sklearn import Interval
 
@@ -206,7 +206,7 @@ class VariationalBNNRegressor(NetworkRegressor):
     verbose: bool | int = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **without(NetworkRegressor._parameter_constraints, "alpha", "nll_beta"),
+        **drop_constraints(NetworkRegressor._parameter_constraints, "alpha", "nll_beta"),
         "prior_std": [Interval(Real, 0, None, closed="neither")],
         "kl_weight": [Interval(Real, 0, None, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
@@ -297,7 +297,7 @@ class VariationalBNNClassifier(NetworkClassifier):
         Number of epochs run.
     loss_curve_ : list of float
         Training loss of each epoch, averaged over members.
-    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, n_members), or None
+    validation_scores_ : ndarray of shape (`n_iter_`,) or (`n_iter_`, `n_networks_`), or None
         Mean log-likelihood of the held-out rows after each epoch.
     best_validation_score_ : float or ndarray of shape (`n_networks_`,), or None
         Best held-out score of each network; None without hold-out.
@@ -371,7 +371,7 @@ class VariationalBNNClassifier(NetworkClassifier):
     verbose: bool | int = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **without(NetworkClassifier._parameter_constraints, "alpha"),
+        **drop_constraints(NetworkClassifier._parameter_constraints, "alpha"),
         "input_corruption": CORRUPTION_CONSTRAINT,
         "prior_std": [Interval(Real, 0, None, closed="neither")],
         "kl_weight": [Interval(Real, 0, None, closed="left")],

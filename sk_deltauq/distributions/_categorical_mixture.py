@@ -30,7 +30,8 @@ class CategoricalMixture:
     Raises
     ------
     ValueError
-        If `logits` does not have three axes or contains a value that is not finite.
+        If `logits` does not have three axes, has no component or class, or contains a value that
+        is not a finite real number.
 
     Notes
     -----
@@ -131,6 +132,11 @@ class CategoricalMixture:
         -------
         ndarray of shape (n_samples,)
             Natural logarithms of the probabilities.
+
+        Raises
+        ------
+        ValueError
+            If `y` does not hold one integer for each sample, from 0 to `n_classes - 1`.
         """
         y = np.asarray(y)
         if y.shape != (self.n_samples,) or y.dtype.kind not in "iu":
@@ -158,6 +164,13 @@ class CategoricalMixture:
         -------
         ndarray of int of shape (n_samples_X, n_samples)
             Positions of the classes on the last axis of `logits`.
+
+        Raises
+        ------
+        TypeError
+            If `n_samples` is not an integer, or `random_state` is neither a seed nor a generator.
+        ValueError
+            If `n_samples` or the seed is negative.
         """
         uniform = make_generator(random_state).random((self.n_samples, n_samples))
         edges = self.proba.cumsum(axis=-1)

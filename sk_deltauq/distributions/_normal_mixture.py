@@ -38,7 +38,8 @@ class NormalMixture:
     Raises
     ------
     ValueError
-        If shapes differ, a value is not finite, or a standard deviation is negative.
+        If an array has no component or another number of axes, shapes differ, a value is not a
+        finite real number, or a standard deviation is negative.
 
     Notes
     -----
@@ -144,7 +145,8 @@ class NormalMixture:
         Raises
         ------
         ValueError
-            If `y` has another shape or contains NaN, or if a component is a point mass.
+            If `y` has another shape, contains NaN, or does not hold real numbers, or if a
+            component is a point mass.
         """
         if not self.stds.all():
             raise ValueError(
@@ -154,11 +156,24 @@ class NormalMixture:
         return self._by_rows(maths.log_pdf, self._check_y(y))
 
     def pdf(self, y):
-        """Density; parameters and errors are described in `log_pdf`."""
+        """Density; parameters are described in `log_pdf`.
+
+        Raises
+        ------
+        ValueError
+            If `y` has another shape, contains NaN, or does not hold real numbers, or if a
+            component is a point mass.
+        """
         return np.exp(self.log_pdf(y))
 
     def cdf(self, y):
-        """Probability of a value of at most `y`; parameters are described in `log_pdf`."""
+        """Probability of a value of at most `y`; parameters are described in `log_pdf`.
+
+        Raises
+        ------
+        ValueError
+            If `y` has another shape, contains NaN, or does not hold real numbers.
+        """
         return self._by_rows(maths.cdf, self._check_y(y))
 
     def ppf(self, q):
@@ -178,7 +193,7 @@ class NormalMixture:
         Raises
         ------
         ValueError
-            If a level is outside [0, 1] or NaN.
+            If a level is outside [0, 1] or not a number, or if `q` has more than one axis.
 
         Notes
         -----
@@ -207,6 +222,11 @@ class NormalMixture:
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
             Lower and upper bound on the last axis.
+
+        Raises
+        ------
+        ValueError
+            If `coverage` is not one number strictly between 0 and 1.
         """
         if not (isinstance(coverage, Real) and 0 < coverage < 1):
             raise ValueError(
@@ -226,6 +246,11 @@ class NormalMixture:
         -------
         ndarray of the shape of `mean`
             Scores in the units of `y`: the absolute error for a single point mass.
+
+        Raises
+        ------
+        ValueError
+            If `y` has another shape, contains NaN, or does not hold real numbers.
 
         References
         ----------
@@ -249,6 +274,13 @@ class NormalMixture:
         -------
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
             Draws. All outputs of one draw come from the same component.
+
+        Raises
+        ------
+        TypeError
+            If `n_samples` is not an integer, or `random_state` is neither a seed nor a generator.
+        ValueError
+            If `n_samples` or the seed is negative.
         """
         rng = make_generator(random_state)
         size = (self.n_samples, n_samples)

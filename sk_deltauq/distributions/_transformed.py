@@ -145,7 +145,8 @@ class TransformedMixture:
         Raises
         ------
         ValueError
-            If `y` has another shape or contains NaN, or if a component is a point mass.
+            If `y` has another shape, contains NaN, or does not hold real numbers, or if a
+            component is a point mass.
         """
         y = self._check_y(y)
         z = self._apply("forward", y)
@@ -156,11 +157,24 @@ class TransformedMixture:
         return np.where(possible, log_density, -np.inf)
 
     def pdf(self, y):
-        """Density; parameters and errors are described in `log_pdf`."""
+        """Density; parameters are described in `log_pdf`.
+
+        Raises
+        ------
+        ValueError
+            If `y` has another shape, contains NaN, or does not hold real numbers, or if a
+            component is a point mass.
+        """
         return np.exp(self.log_pdf(y))
 
     def cdf(self, y):
-        """Probability of a value of at most `y`; parameters are described in `log_pdf`."""
+        """Probability of a value of at most `y`; parameters are described in `log_pdf`.
+
+        Raises
+        ------
+        ValueError
+            If `y` has another shape, contains NaN, or does not hold real numbers.
+        """
         return self.latent.cdf(self._apply("forward", self._check_y(y)))
 
     def ppf(self, q):
@@ -179,7 +193,7 @@ class TransformedMixture:
         Raises
         ------
         ValueError
-            If a level is outside [0, 1] or NaN.
+            If a level is outside [0, 1] or not a number, or if `q` has more than one axis.
         """
         return self._apply("inverse", self.latent.ppf(q))
 
@@ -195,6 +209,11 @@ class TransformedMixture:
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
             Lower and upper bound on the last axis.
+
+        Raises
+        ------
+        ValueError
+            If `coverage` is not one number strictly between 0 and 1.
         """
         return self._apply("inverse", self.latent.interval(coverage))
 
@@ -210,6 +229,11 @@ class TransformedMixture:
         -------
         ndarray of the shape of `mean`
             Scores in the units of `y`.
+
+        Raises
+        ------
+        ValueError
+            If `y` has another shape, contains NaN, or does not hold real numbers.
         """
         return self._integrate(_crps, self._check_y(y))
 
@@ -227,6 +251,13 @@ class TransformedMixture:
         -------
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
             Draws. All outputs of one draw come from the same component.
+
+        Raises
+        ------
+        TypeError
+            If `n_samples` is not an integer, or `random_state` is neither a seed nor a generator.
+        ValueError
+            If `n_samples` or the seed is negative.
         """
         return self._apply("inverse", self.latent.sample(n_samples, random_state))
 

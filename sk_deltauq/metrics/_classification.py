@@ -1,5 +1,7 @@
 """Scores of class probabilities, and of uncertainties used as outlier scores."""
 
+from numbers import Integral
+
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
@@ -30,6 +32,14 @@ def expected_calibration_error(y_true, y_proba, *, n_bins=15, labels=None, sampl
     float
         Between 0 and 1.
 
+    Raises
+    ------
+    ValueError
+        If `n_bins` is not an integer of at least 1. If `y_proba` does not hold probabilities, or
+        `y_true` does not have one label for each of its rows. If `labels` does not have one label
+        for each column, or lacks a label in `y_true`. If `sample_weight` has another shape, a
+        value that is negative or not finite, or only zeros.
+
     References
     ----------
     Guo, Pleiss, Sun and Weinberger (2017). On calibration of modern neural networks.
@@ -44,8 +54,8 @@ def expected_calibration_error(y_true, y_proba, *, n_bins=15, labels=None, sampl
     >>> round(expected_calibration_error([0, 0, 1, 0], y_proba), 2)
     0.05
     """
-    if n_bins < 1:
-        raise ValueError(f"n_bins must be at least 1, got {n_bins!r}.")
+    if not isinstance(n_bins, Integral) or n_bins < 1:
+        raise ValueError(f"n_bins must be an integer of at least 1, got {n_bins!r}.")
     index, y_proba = check_probabilities(y_true, y_proba, labels)
     weight = check_row_weights(sample_weight, len(index))
     confidence = y_proba.max(axis=1)
@@ -80,6 +90,14 @@ def brier_score(y_true, y_proba, *, labels=None, sample_weight=None):
     float
         Mean over rows.
 
+    Raises
+    ------
+    ValueError
+        If `y_proba` does not hold probabilities, or `y_true` does not have one label for each of
+        its rows. If `labels` does not have one label for each column, or lacks a label in
+        `y_true`. If `sample_weight` has another shape, a value that is negative or not finite, or
+        only zeros.
+
     Examples
     --------
     >>> from sk_deltauq.metrics import brier_score
@@ -106,6 +124,11 @@ def ood_auroc(in_scores, out_scores):
     float
         Probability that an out-of-distribution row has a larger uncertainty than an
         in-distribution row. 0.5 is the score of a random guess.
+
+    Raises
+    ------
+    ValueError
+        If an array is empty, has several columns, or has a value that is not finite.
 
     Examples
     --------

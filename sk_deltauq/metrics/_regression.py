@@ -32,6 +32,13 @@ def gaussian_nll(y_true, mean, std, *, sample_weight=None):
     float
         Mean over rows and outputs, in nats.
 
+    Raises
+    ------
+    ValueError
+        If an array is empty or has more than two axes, or if shapes differ. If a value is not
+        finite, or a `std` is not positive. If `sample_weight` has another shape, a value that is
+        negative or not finite, or only zeros.
+
     Examples
     --------
     >>> from sk_deltauq.metrics import gaussian_nll
@@ -67,6 +74,14 @@ def nll(y_true, dist, *, labels=None, sample_weight=None):
     -------
     float
         Mean over rows and outputs, in nats.
+
+    Raises
+    ------
+    ValueError
+        If `y_true` has another shape than the predictions, or a value that is not finite. If a
+        component of `dist` is a point mass. If `labels` does not have one label for each class,
+        lacks a label in `y_true`, or is given for real values. If `sample_weight` has another
+        shape, a value that is negative or not finite, or only zeros.
 
     Examples
     --------
@@ -106,6 +121,12 @@ def crps(y_true, dist, *, sample_weight=None):
     float
         Mean over rows and outputs, in the units of `y_true`.
 
+    Raises
+    ------
+    ValueError
+        If `y_true` has another shape than the predictions, or a value that is not finite. If
+        `sample_weight` has another shape, a value that is negative or not finite, or only zeros.
+
     Examples
     --------
     The score of a normal prediction with the standard deviation 1, when the value is the mean, and
@@ -138,6 +159,13 @@ def gaussian_crps(y_true, mean, std, *, sample_weight=None):
     -------
     float
         Mean over rows and outputs, in the units of `y_true`.
+
+    Raises
+    ------
+    ValueError
+        If an array is empty or has more than two axes, or if shapes differ. If a value is not
+        finite, or a `std` is negative. If `sample_weight` has another shape, a value that is
+        negative or not finite, or only zeros.
 
     Examples
     --------
@@ -175,6 +203,14 @@ def interval_score(y_true, lower, upper, coverage=0.9, *, sample_weight=None):
     -------
     float
         Mean over rows and outputs, in the units of `y_true`.
+
+    Raises
+    ------
+    ValueError
+        If `coverage` is not strictly between 0 and 1. If an array is empty or has more than two
+        axes, or if shapes differ. If a bound is NaN, a value in `y_true` is not finite, or a lower
+        bound exceeds the upper one. If `sample_weight` has another shape, a value that is negative
+        or not finite, or only zeros.
 
     References
     ----------
@@ -218,6 +254,13 @@ def coverage(y_true, lower, upper, *, sample_weight=None):
     float
         Between 0 and 1; compare it with the nominal probability of the intervals.
 
+    Raises
+    ------
+    ValueError
+        If an array is empty or has more than two axes, or if shapes differ. If a bound is NaN, a
+        value in `y_true` is not finite, or a lower bound exceeds the upper one. If `sample_weight`
+        has another shape, a value that is negative or not finite, or only zeros.
+
     Examples
     --------
     >>> from sk_deltauq.metrics import coverage
@@ -242,6 +285,13 @@ def mean_width(lower, upper, *, sample_weight=None):
     -------
     float
         Mean over rows and outputs, in the units of the intervals.
+
+    Raises
+    ------
+    ValueError
+        If an array is empty or has more than two axes, or if shapes differ. If a bound is NaN, or
+        a lower bound exceeds the upper one. If `sample_weight` has another shape, a value that is
+        negative or not finite, or only zeros.
 
     Examples
     --------
@@ -274,6 +324,13 @@ def quantile_calibration_error(y_true, dist, *, quantiles=None, sample_weight=No
     -------
     float
         Mean over levels and outputs, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If `y_true` has another shape than the predictions, or a value that is not finite. If
+        `quantiles` is empty or has two axes, or a level is not strictly between 0 and 1. If
+        `sample_weight` has another shape, a value that is negative or not finite, or only zeros.
 
     Examples
     --------

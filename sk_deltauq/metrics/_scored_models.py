@@ -31,7 +31,23 @@ class UncertaintyScorer(BaseScorer):
         return self._score(None, estimator, X, y, sample_weight=sample_weight, **options)
 
     def with_options(self, **options):
-        """Return a copy of this scorer with other options, such as ``coverage=0.5``."""
+        """Return a copy of this scorer with other options, such as ``coverage=0.5``.
+
+        Parameters
+        ----------
+        **options : dict
+            Values of keyword-only parameters of the scorer.
+
+        Returns
+        -------
+        UncertaintyScorer
+            The changed copy.
+
+        Raises
+        ------
+        TypeError
+            If the scorer has no such option.
+        """
         known = inspect.signature(self._score_func).parameters.values()
         known = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
         for name in options:
@@ -47,7 +63,24 @@ class UncertaintyScorer(BaseScorer):
         """Return a copy of this scorer that requests metadata, such as `sample_weight`.
 
         A copy, because the scorers of this package are shared by all code that imports them.
-        Without metadata routing this raises a RuntimeError, as for all scikit-learn scorers.
+
+        Parameters
+        ----------
+        **requests : dict
+            Requests by the name of the metadata: True, False, None or another name, as for all
+            scikit-learn scorers.
+
+        Returns
+        -------
+        UncertaintyScorer
+            The changed copy.
+
+        Raises
+        ------
+        RuntimeError
+            If metadata routing is not enabled, as for all scikit-learn scorers.
+        ValueError
+            If a request is not True, False, None or a valid identifier.
         """
         return super(UncertaintyScorer, copy.copy(self)).set_score_request(**requests)
 

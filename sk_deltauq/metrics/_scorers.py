@@ -45,6 +45,11 @@ def _score_nll(estimator, X, y, sample_weight=None):
     ------
     TypeError
         If the estimator does not predict its uncertainty.
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If `X`, `y` or `sample_weight` is invalid, for example with another number of rows or an
+        unknown label. If a predicted standard deviation is 0.
 
     Examples
     --------
@@ -92,7 +97,13 @@ def _score_density_nll(estimator, X, y, sample_weight=None):
     Raises
     ------
     TypeError
-        If the estimator does not predict its uncertainty.
+        If the estimator does not predict its uncertainty, or is a classifier without
+        ``predict_dist``.
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If `X`, `y` or `sample_weight` is invalid, for example with another number of rows or an
+        unknown label. If a component of a predicted distribution is a point mass.
 
     Examples
     --------
@@ -139,6 +150,10 @@ def _score_crps(estimator, X, y, sample_weight=None):
     ------
     TypeError
         If the estimator does not predict its uncertainty, or is a classifier.
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If `X`, `y` or `sample_weight` is invalid, for example with another number of rows.
 
     Examples
     --------
@@ -184,6 +199,11 @@ def _score_interval_score(estimator, X, y, sample_weight=None, *, coverage=0.9):
     ------
     TypeError
         If the estimator does not predict its uncertainty, or is a classifier.
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If `coverage` is not one number strictly between 0 and 1. If `X`, `y` or `sample_weight` is
+        invalid, for example with another number of rows.
 
     Examples
     --------
@@ -230,6 +250,11 @@ def _score_coverage_error(estimator, X, y, sample_weight=None, *, coverage=0.9):
     ------
     TypeError
         If the estimator does not predict its uncertainty, or is a classifier.
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If `coverage` is not one number strictly between 0 and 1. If `X`, `y` or `sample_weight` is
+        invalid, for example with another number of rows.
 
     Examples
     --------
@@ -268,7 +293,12 @@ def _score_brier(estimator, X, y, sample_weight=None):
     Raises
     ------
     TypeError
-        If the estimator has no ``predict_proba``.
+        If the estimator is not a classifier with ``predict_proba``.
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If `X`, `y` or `sample_weight` is invalid, for example with another number of rows or an
+        unknown label.
 
     Examples
     --------
@@ -306,7 +336,12 @@ def _score_ece(estimator, X, y, sample_weight=None):
     Raises
     ------
     TypeError
-        If the estimator has no ``predict_proba``.
+        If the estimator is not a classifier with ``predict_proba``.
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If `X`, `y` or `sample_weight` is invalid, for example with another number of rows or an
+        unknown label.
 
     Examples
     --------

@@ -31,7 +31,7 @@ from botorch.sampling import SobolQMCNormalSampler
 from gpytorch.distributions import MultivariateNormal
 from linear_operator.utils.warnings import NumericalWarning
 
-from sk_deltauq._host import torch_seeded
+from sk_deltauq._host import seed_torch
 from sk_deltauq.optimize._botorch_model import BoTorchModel
 from sk_deltauq.optimize._space import Space
 
@@ -166,7 +166,7 @@ def find_maximum(
     of them are the starts of a local search (L-BFGS-B). Integers are relaxed there, rounded, and
     compared again. A small space of integers is searched completely.
     """
-    with warnings.catch_warnings(), torch_seeded(situation.seed):
+    with warnings.catch_warnings(), seed_torch(situation.seed):
         for category in (BotorchWarning, NumericalWarning):
             warnings.simplefilter("ignore", category)
         acquisition = make(situation)

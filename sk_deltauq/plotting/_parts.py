@@ -95,6 +95,18 @@ class UncertaintyPartsDisplay:
         -------
         display : UncertaintyPartsDisplay
             The drawn display.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` has no ``predict_uncertainty``.
+        NotFittedError
+            If `estimator` is not fitted.
+        ValueError
+            If `X` is invalid, or if `groups` does not have one value for each row. If `target` is
+            not the position of an output, or is missing with several outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         parts = predict_parts(estimator, X, cls.__name__)
         of_classes = is_classifier(estimator)
@@ -139,6 +151,15 @@ class UncertaintyPartsDisplay:
         -------
         display : UncertaintyPartsDisplay
             The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If shapes differ, arrays are empty, or a value is negative or not finite. If `groups`
+            does not have one value for each row. If `target` is not the position of an output, or
+            is missing with several outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         epistemic, aleatoric = check_same_shape(
             epistemic=select_target(epistemic, target, "epistemic"),
@@ -168,6 +189,11 @@ class UncertaintyPartsDisplay:
         -------
         display : UncertaintyPartsDisplay
             This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
         """
         self.figure_, self.ax_ = get_axes(ax, type(self).__name__)
         everything = np.ones(len(self.epistemic), dtype=bool)

@@ -167,6 +167,20 @@ class PredictiveIntervalDisplay:
         -------
         display : PredictiveIntervalDisplay
             The drawn display.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is not a regressor that predicts its uncertainty.
+        NotFittedError
+            If `estimator` is not fitted.
+        ValueError
+            If `feature`, `kind`, `grid` or `subsample` is invalid, or `coverage` is not strictly
+            between 0 and 1. If the feature has no value or more than 50 categories, and `grid` is
+            a number. If `X`, `y` or `sample_weight` is invalid. If `target` is not the position of
+            an output, or is missing with several outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         if kind not in ("median", "average"):
             raise ValueError(f"kind must be 'median' or 'average', got {kind!r}.")
@@ -244,6 +258,15 @@ class PredictiveIntervalDisplay:
         -------
         display : PredictiveIntervalDisplay
             The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If arrays are empty, shapes differ, a prediction is not finite, or a lower bound
+            exceeds the upper one. If `target` is not the position of an output, or is missing with
+            several outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         values = np.asarray(feature_values)
         given = {"y_pred": y_pred, "epistemic": epistemic, "y_true": y_true}
@@ -305,6 +328,11 @@ class PredictiveIntervalDisplay:
         -------
         display : PredictiveIntervalDisplay
             This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
         """
         self.figure_, self.ax_ = get_axes(ax, type(self).__name__)
         values = np.asarray(self.feature_values)

@@ -108,6 +108,19 @@ class QuantileCalibrationDisplay:
         -------
         display : QuantileCalibrationDisplay
             The drawn display.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is not a regressor that predicts its uncertainty.
+        NotFittedError
+            If `estimator` is not fitted.
+        ValueError
+            If `X`, `y` or `sample_weight` is invalid, for example with another number of rows. If
+            `levels` is empty, not 1-D, not increasing, or not strictly between 0 and 1. If
+            `target` is not the position of an output, or is missing with several outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         levels = _check_levels(_LEVELS if levels is None else levels)
         quantiles = predict_quantiles(estimator, X, levels, cls.__name__)
@@ -150,6 +163,17 @@ class QuantileCalibrationDisplay:
         -------
         display : QuantileCalibrationDisplay
             The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If `levels` is empty, not 1-D, not increasing, or not strictly between 0 and 1. If
+            `y_quantiles` does not have one value for each row and level. If a value is not finite.
+            If `sample_weight` has another shape, a value that is negative or not finite, or only
+            zeros. If `target` is not the position of an output, or is missing with several
+            outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         levels = _check_levels(levels)
         y_true = select_target(y_true, target, "y_true")
@@ -191,6 +215,11 @@ class QuantileCalibrationDisplay:
         -------
         display : QuantileCalibrationDisplay
             This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
         """
         self.figure_, self.ax_ = get_axes(ax, type(self).__name__)
         self.chance_ = None

@@ -121,6 +121,19 @@ class ReliabilityDisplay:
         -------
         display : ReliabilityDisplay
             The drawn display.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is not a classifier with ``predict_proba``.
+        NotFittedError
+            If `estimator` is not fitted.
+        ValueError
+            If `X`, `y` or `sample_weight` is invalid, for example with another number of rows or
+            an unknown label. If `pos_label` is not a class, `n_bins` is not an integer of at least
+            1, or `strategy` is unknown.
+        ImportError
+            If matplotlib is not installed.
         """
         y_proba, labels = predict_probabilities(estimator, X, cls.__name__)
         return cls.from_predictions(
@@ -179,6 +192,17 @@ class ReliabilityDisplay:
         -------
         display : ReliabilityDisplay
             The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If `y_proba` does not hold probabilities, or `y_true` does not have one label for each
+            of its rows. If `labels` does not have one label for each column, or lacks a label in
+            `y_true`. If `pos_label` is not a class, `n_bins` is not an integer of at least 1, or
+            `strategy` is unknown. If `sample_weight` has another shape, a value that is negative
+            or not finite, or only zeros.
+        ImportError
+            If matplotlib is not installed.
         """
         if strategy not in ("uniform", "quantile"):
             raise ValueError(f"strategy must be 'uniform' or 'quantile', got {strategy!r}.")
@@ -225,6 +249,11 @@ class ReliabilityDisplay:
         -------
         display : ReliabilityDisplay
             This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
         """
         self.figure_, self.ax_ = get_axes(ax, type(self).__name__)
         self.chance_ = None

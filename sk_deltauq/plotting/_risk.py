@@ -134,6 +134,20 @@ class RiskCoverageDisplay:
         -------
         display : RiskCoverageDisplay
             The drawn display.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is neither a regressor with ``predict(X, return_std=True)`` nor a
+            classifier with ``predict_proba``, or if `uncertainty` needs ``predict_uncertainty``.
+        NotFittedError
+            If `estimator` is not fitted.
+        ValueError
+            If `uncertainty` or `loss` is unknown, or if labels are no numbers and `loss` needs
+            numbers. If `X`, `y` or `sample_weight` is invalid, for example with another number of
+            rows. If `target` is not the position of an output, or is missing with several outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         of_classes = is_classifier(estimator)
         if of_classes:
@@ -197,6 +211,16 @@ class RiskCoverageDisplay:
         -------
         display : RiskCoverageDisplay
             The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If `loss` is unknown. If shapes differ, arrays are empty, or a number is not finite. If
+            `sample_weight` has another shape, a value that is negative or not finite, or only
+            zeros. If `target` is not the position of an output, or is missing with several
+            outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         losses = _compute_losses(y_true, y_pred, loss, target)
         losses, uncertainty = check_same_shape(
@@ -232,6 +256,11 @@ class RiskCoverageDisplay:
         -------
         display : RiskCoverageDisplay
             This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
         """
         self.figure_, self.ax_ = get_axes(ax, type(self).__name__)
         style = {"label": self.name or "model"}

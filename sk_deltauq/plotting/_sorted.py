@@ -108,6 +108,19 @@ class SortedIntervalsDisplay:
         -------
         display : SortedIntervalsDisplay
             The drawn display.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is not a regressor that predicts its uncertainty.
+        NotFittedError
+            If `estimator` is not fitted.
+        ValueError
+            If `coverage` is not strictly between 0 and 1. If `X`, `y` or `sample_weight` is
+            invalid, for example with another number of rows. If `target` is not the position of an
+            output, or is missing with several outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         mean, lower, upper = predict_bounds(estimator, X, coverage, cls.__name__)
         return cls.from_predictions(
@@ -157,6 +170,16 @@ class SortedIntervalsDisplay:
         -------
         display : SortedIntervalsDisplay
             The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the shapes of `y_true`, `lower` and `upper` differ, or if these arrays are empty. If
+            a value is not finite, or a lower bound exceeds the upper one. If `sample_weight` has
+            another shape, a value that is negative or not finite, or only zeros. If `target` is
+            not the position of an output, or is missing with several outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         y_true = select_target(y_true, target, "y_true")
         lower = select_target(lower, target, "lower")
@@ -192,6 +215,11 @@ class SortedIntervalsDisplay:
         -------
         display : SortedIntervalsDisplay
             This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
         """
         self.figure_, self.ax_ = get_axes(ax, type(self).__name__)
         nominal = "interval" if self.coverage is None else f"{100 * self.coverage:.4g} % interval"

@@ -119,6 +119,19 @@ class StdErrorDisplay:
         -------
         display : StdErrorDisplay
             The drawn display.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is not a regressor that predicts its uncertainty.
+        NotFittedError
+            If `estimator` is not fitted.
+        ValueError
+            If `X`, `y` or `sample_weight` is invalid, for example with another number of rows. If
+            `n_bins` is not an integer of at least 1. If `target` is not the position of an output,
+            or is missing with several outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         mean, std = predict_moments(estimator, X, cls.__name__)
         return cls.from_predictions(
@@ -171,6 +184,16 @@ class StdErrorDisplay:
         -------
         display : StdErrorDisplay
             The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If shapes differ, arrays are empty, or a value is not finite. If a standard deviation
+            is negative, or `n_bins` is not an integer of at least 1. If `sample_weight` has
+            another shape, a value that is negative or not finite, or only zeros. If `target` is
+            not the position of an output, or is missing with several outputs.
+        ImportError
+            If matplotlib is not installed.
         """
         y_true, y_pred, std = check_same_shape(
             y_true=select_target(y_true, target, "y_true"),
@@ -217,6 +240,11 @@ class StdErrorDisplay:
         -------
         display : StdErrorDisplay
             This display.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
         """
         self.figure_, self.ax_ = get_axes(ax, type(self).__name__)
         self.chance_ = None

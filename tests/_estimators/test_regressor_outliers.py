@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from torch import nn
 
 from sk_deltauq import DeltaUQRegressor, baselines, load
-from sk_deltauq._outlier_scores import REGRESSOR_KINDS, surprise
+from sk_deltauq._outlier_scores import REGRESSOR_KINDS, find_surprise
 from sk_deltauq._validation import scale_to_tensor
 
 SMALL = {"hidden_layer_sizes": (16,), "max_iter": 15, "random_state": 0}
@@ -84,7 +84,7 @@ def test_the_combined_score_adds_two_surprises(model, strange):
     held = model._outliers_.held
     spreads = predict_components(model, strange)[..., 0].std(axis=0, ddof=1)
     distances = model.outlier_score(strange, kind="distance")
-    expected = surprise(held.spreads, spreads) + surprise(held.distances, distances)
+    expected = find_surprise(held.spreads, spreads) + find_surprise(held.distances, distances)
     np.testing.assert_allclose(model.outlier_score(strange), expected, rtol=1e-3)
 
 
@@ -108,7 +108,7 @@ def test_several_outputs_have_the_root_of_the_mean_variance(regression_data, str
     spreads = np.sqrt(predict_components(model, strange).var(axis=0, ddof=1).mean(axis=1))
     held = model._outliers_.held
     distances = model.outlier_score(strange, kind="distance")
-    expected = surprise(held.spreads, spreads) + surprise(held.distances, distances)
+    expected = find_surprise(held.spreads, spreads) + find_surprise(held.distances, distances)
     np.testing.assert_allclose(model.outlier_score(strange), expected, rtol=1e-3)
     assert model.outlier_score(strange, kind="reverse_anchoring").shape == (len(X),)
 
@@ -174,7 +174,7 @@ def test_one_component_has_no_spread(X):
         model.outlier_score(X, kind="epistemic")
     combined, distance = (model.outlier_score(X, kind=kind) for kind in ("combined", "distance"))
     held = model._outliers_.held
-    np.testing.assert_allclose(combined, surprise(held.distances, distance))
+    np.testing.assert_allclose(combined, find_surprise(held.distances, distance))
 
 
 def test_without_held_out_rows_the_distance_is_there(regression_data):

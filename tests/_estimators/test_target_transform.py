@@ -182,6 +182,17 @@ def test_ties_of_a_quantile_transformer_have_no_density():
         regressor(target_transform=KBinsDiscretizer(3, encode="ordinal")).fit(X, y)
 
 
+@pytest.mark.parametrize("name", ["yeo-johnson", "quantile"])
+def test_a_rare_event_is_in_the_sample(name):
+    """Evenly spaced quantiles of 2,499 zeros and a one have no one."""
+    Y = np.zeros((2500, 1))
+    Y[7] = 1
+    (found,) = fit_target_transform([name], Y, np.ones(2500)).maps
+    low, high = found.forward(np.array([0.0, 1.0]))
+    assert np.isfinite([low, high]).all()
+    assert low < high
+
+
 @pytest.mark.parametrize("choice", ["sqrt", 3, StandardScaler])
 def test_other_values_are_refused(choice):
     with pytest.raises((ValueError, TypeError), match="target_transform"):

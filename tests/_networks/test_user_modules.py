@@ -87,6 +87,18 @@ def test_a_module_with_another_output_shape_is_refused(n_inputs, width):
         modules(factory=lambda n_in, n_out: nn.Linear(n_in, 1), n_inputs=n_inputs)
 
 
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        (nn.LSTM, "expected a tensor of shape .*, got a tuple"),
+        (lambda n_in, n_out: None, "returned a NoneType"),
+    ],
+)
+def test_a_factory_of_something_else_is_refused(factory, message):
+    with pytest.raises(ValueError, match=message):
+        modules(factory=factory)
+
+
 def test_a_module_instead_of_a_factory_is_refused():
     with pytest.raises(ValueError, match=r"module must be a factory.*an instance of Linear"):
         modules(factory=nn.Linear(D, P))

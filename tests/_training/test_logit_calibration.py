@@ -12,7 +12,7 @@ from sk_deltauq import DeltaUQClassifier
 from sk_deltauq._host import Stream, numpy_rng
 from sk_deltauq._training.folds import assign_folds
 from sk_deltauq._training.held_out_logits import FoldLogits, HeldOutLogits
-from sk_deltauq._training.logit_calibration import CORRUPTIONS, find_base_temperature
+from sk_deltauq._training.logit_calibration import SIMULATED_SHIFTS, find_base_temperature
 from sk_deltauq._validation import scale_to_tensor
 
 SMALL = {"hidden_layer_sizes": (16,), "max_iter": 15, "random_state": 0}
@@ -53,6 +53,22 @@ def test_few_rows_hardly_change_the_temperature():
     assert float(find_base_temperature(make_held(logits, np.ones(3, int))).base) < 20
     right = float(find_base_temperature(make_held(logits / 9, np.zeros(3, int))).base)
     assert 0.8 < right < 1
+
+
+def test_a_sample_has_rows_of_the_whole_fold():
+    """The first rows of a sorted table would be rows of one class."""
+    n, rng = 5000, np.random.default_rng(0)
+    held = make_held(rng.normal(size=(2, n, 3)), np.repeat([0, 1], n // 2))
+    (fold,) = held.sample(rng, 1000).folds
+    assert fold.labels.double().mean() == pytest.approx(0.5, abs=0.05)
+    (whole,) = held.folds
+    # Logits identify the rows: all fields must be of the same ones.
+    _, rows = np.nonzero(fold.logits[0, :, :1].numpy() == whole.logits[0, :, 0].numpy())
+    assert len(np.unique(rows)) == len(fold.x) == len(fold.weights) == 1000
+    torch.testing.assert_close(fold.labels, whole.labels[rows])
+    torch.testing.assert_close(fold.logits, whole.logits[:, rows])
+    (all_rows,) = held.sample(rng, n).folds
+    torch.testing.assert_close(all_rows.logits, whole.logits)
 
 
 def ask_each_network(model, X):
@@ -199,7 +215,7 @@ def test_one_class_has_a_temperature_too(data):
     np.testing.assert_array_equal(model.predict_proba(5 * X), 1)
 
 
-@pytest.mark.parametrize("corrupt", CORRUPTIONS)
+@pytest.mark.parametrize("corrupt", SIMULATED_SHIFTS)
 def test_corruptions_change_rows_and_keep_their_shape(corrupt):
     rng = np.random.default_rng(0)
     x, pool = rng.normal(size=(2, 200, 6))

@@ -16,7 +16,7 @@ from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._networks.mlp import MLP, NetworkSpec
 from sk_deltauq._training import fit as module
 from sk_deltauq._training import settings
-from sk_deltauq._training.fit import layer_sizes, prepare_fit, run_fit
+from sk_deltauq._training.fit import prepare_fit, read_layer_sizes, run_fit
 from sk_deltauq._training.folds import assign_folds
 from sk_deltauq._training.method import Method
 from sk_deltauq._training.rows import Batches
@@ -352,7 +352,7 @@ def test_a_device_without_float64_is_refused(monkeypatch):
     ("sizes", "expected"), [(5, (5,)), ((), ()), ([3, 1], (3, 1)), (np.array([2, 2]), (2, 2))]
 )
 def test_layer_sizes_are_a_tuple_of_ints(sizes, expected):
-    found = layer_sizes(sizes)
+    found = read_layer_sizes(sizes)
     assert found == expected
     assert all(type(size) is int for size in found)
 
@@ -360,7 +360,7 @@ def test_layer_sizes_are_a_tuple_of_ints(sizes, expected):
 @pytest.mark.parametrize("sizes", [0, -1, (3, 0), 2.5, (1.0,), "8", [[3]], (True,)])
 def test_other_layer_sizes_are_refused(sizes):
     with pytest.raises(ValueError, match="hidden_layer_sizes must be a positive int"):
-        layer_sizes(sizes)
+        read_layer_sizes(sizes)
 
 
 def test_a_fit_returns_its_attributes():
@@ -555,7 +555,7 @@ def test_a_module_of_the_user_has_the_same_stream():
 
 
 def test_without_code_of_the_user_the_global_generators_are_not_locked(monkeypatch):
-    monkeypatch.setattr(module, "torch_seeded", None)
+    monkeypatch.setattr(module, "seed_torch", None)
     run(module=None)
 
 

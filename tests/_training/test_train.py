@@ -16,8 +16,8 @@ from sk_deltauq._networks.mlp import MLP, PlainNetwork
 from sk_deltauq._training.net import (
     StackedNet,
     WeightAverage,
-    inverse_scaling,
     make_net,
+    scale_step_size,
 )
 from tests._helpers import make_settings, make_spec, make_training_rows, member_weights
 
@@ -368,7 +368,7 @@ def test_the_best_value_is_the_lowest_so_far():
 
 @pytest.mark.parametrize("epoch", [0, 1, 50, 150])
 def test_the_step_size_falls_with_the_root(epoch):
-    assert inverse_scaling(epoch) == pytest.approx(math.sqrt(50 / (50 + epoch)))
+    assert scale_step_size(epoch) == pytest.approx(math.sqrt(50 / (50 + epoch)))
 
 
 def test_a_new_net_has_the_settings():

@@ -18,6 +18,7 @@ from sk_deltauq.baselines._pbp_filter import Filter, LinearLayer, Precision, Rec
 from sk_deltauq.baselines._pbp_moments import network_moments, rectified_moments
 from sk_deltauq.baselines._pbp_posterior import Posterior
 from sk_deltauq.baselines._pbp_training import Rows
+from tests._helpers import list_uncertainty_warnings
 
 TINY = {"hidden_layer_sizes": (16,), "max_iter": 6, "early_stopping": False, "random_state": 0}
 
@@ -345,3 +346,14 @@ def test_a_linear_model_has_no_hidden_layer(rng):
     X = rng.normal(size=(200, 2))
     model = regressor(hidden_layer_sizes=()).fit(X, X @ [1.0, -2.0] + 0.1 * rng.normal(size=200))
     np.testing.assert_allclose(model.predict(np.eye(2)), [1, -2], atol=0.1)
+
+
+@pytest.mark.parametrize(("change", "n_warnings"), [("none", 0), ("more rows", 1), ("partial", 1)])
+def test_continuing_on_known_rows_warns(regression_data, change, n_warnings):
+    X, y = regression_data
+    model = regressor(early_stopping="auto", warm_start=True, max_iter=2).fit(X[:50], y[:50])
+    fit = model.partial_fit if change == "partial" else model.fit
+    n = 60 if change == "more rows" else 50
+    messages = list_uncertainty_warnings(fit, X[:n], y[:n])
+    found = [m for m in messages if "without held-out rows" in m or "holds out now" in m]
+    assert len(found) == n_warnings

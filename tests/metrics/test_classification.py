@@ -73,3 +73,9 @@ def test_ood_auroc_is_a_probability(rng):
     inside, outside = rng.normal(size=40), rng.normal(1, size=30)
     expected = (outside[:, None] > inside).mean()
     assert ood_auroc(inside, outside) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n_bins", [0, 2.5, "auto"])
+def test_the_number_of_bins_is_a_positive_integer(n_bins):
+    with pytest.raises(ValueError, match="n_bins must be an integer of at least 1"):
+        expected_calibration_error([0, 1], [[0.8, 0.2], [0.3, 0.7]], n_bins=n_bins)
