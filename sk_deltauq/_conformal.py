@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 import torch
 
 from sk_deltauq._predictor import Predictor, compute_moments
+from sk_deltauq.distributions._arrays import check_coverage
 
 # In units of the std of y. Components without noise may have a std of 0, which cannot scale an
 # error. The smallest std of a noise model is 300 times larger.
@@ -148,10 +148,7 @@ def count_rows_needed(coverage: float) -> int:
     ValueError
         If the coverage is not between 0 and 1.
     """
-    if not (isinstance(coverage, Real) and 0 < coverage < 1):
-        raise ValueError(
-            f"coverage must be one number strictly between 0 and 1, got {coverage!r}."
-        )
+    check_coverage(coverage)
     ratio = float(coverage) / (1 - float(coverage))
     return max(math.ceil(ratio * (1 - ROUNDING)), 1)
 

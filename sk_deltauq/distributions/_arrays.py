@@ -1,6 +1,8 @@
 """Array helpers of both mixtures: checks, selection of rows, computation in chunks."""
 
 import math
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -39,6 +41,12 @@ def as_real(name, values):
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be real numbers: {error}.") from error
+
+
+def check_coverage(coverage: Any, name="coverage"):
+    """Raise an error unless the coverage is one number strictly between 0 and 1."""
+    if not (isinstance(coverage, Real) and 0 < float(coverage) < 1):
+        raise ValueError(f"{name} must be one number strictly between 0 and 1, got {coverage!r}.")
 
 
 def check_values(y, shape):

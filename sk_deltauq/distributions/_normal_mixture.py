@@ -1,7 +1,6 @@
 """Mixture of normal distributions, as predicted by a regressor."""
 
 import math
-from numbers import Real
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from sk_deltauq.distributions import _normal as maths
 from sk_deltauq.distributions._arrays import (
     as_real,
     check_components,
+    check_coverage,
     check_values,
     component_std,
     compute_by_rows,
@@ -228,10 +228,7 @@ class NormalMixture:
         ValueError
             If `coverage` is not one number strictly between 0 and 1.
         """
-        if not (isinstance(coverage, Real) and 0 < coverage < 1):
-            raise ValueError(
-                f"coverage must be one number strictly between 0 and 1, got {coverage!r}."
-            )
+        check_coverage(coverage)
         return self.ppf([(1 - coverage) / 2, (1 + coverage) / 2])
 
     def crps(self, y):

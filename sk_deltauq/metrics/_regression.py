@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from sk_deltauq.distributions import NormalMixture
+from sk_deltauq.distributions._arrays import check_coverage
 from sk_deltauq.metrics._checks import (
     average,
     check_intervals,
@@ -90,6 +91,7 @@ def nll(y_true, dist, *, labels=None, sample_weight=None):
 
     >>> import numpy as np
     >>> from sk_deltauq.distributions import NormalMixture
+    from sk_deltauq.distributions._arrays import check_coverage
     >>> from sk_deltauq.metrics import nll
     >>> mean = np.array([[0.0, 0.0], [2.0, 2.0]])  # (component, sample)
     >>> dist = NormalMixture(mean, np.full((2, 2), 0.5))
@@ -134,6 +136,7 @@ def crps(y_true, dist, *, sample_weight=None):
 
     >>> import numpy as np
     >>> from sk_deltauq.distributions import NormalMixture
+    from sk_deltauq.distributions._arrays import check_coverage
     >>> from sk_deltauq.metrics import crps
     >>> dist = NormalMixture(np.zeros((1, 1)), np.ones((1, 1)))  # (component, sample)
     >>> round(crps([0.0], dist), 3), round(crps([3.0], dist), 3)
@@ -228,10 +231,7 @@ def interval_score(y_true, lower, upper, coverage=0.9, *, sample_weight=None):
     >>> round(interval_score([1.5], [0.0], [1.0], coverage=0.9), 3)
     11.0
     """
-    if not 0 < coverage < 1:
-        raise ValueError(
-            f"coverage must be one number strictly between 0 and 1, got {coverage!r}."
-        )
+    check_coverage(coverage)
     y_true, lower, upper = check_intervals(y_true=y_true, lower=lower, upper=upper)
     outside = np.maximum(lower - y_true, 0) + np.maximum(y_true - upper, 0)
     return average(upper - lower + 2 / (1 - coverage) * outside, sample_weight)
@@ -338,6 +338,7 @@ def quantile_calibration_error(y_true, dist, *, quantiles=None, sample_weight=No
 
     >>> import numpy as np
     >>> from sk_deltauq.distributions import NormalMixture
+    from sk_deltauq.distributions._arrays import check_coverage
     >>> from sk_deltauq.metrics import quantile_calibration_error
     >>> y_true = np.random.default_rng(0).normal(size=1000)
     >>> for std in (1.0, 0.5):

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import log_loss
 
+from sk_deltauq.metrics._checks import check_probabilities, check_row_weights
 from sk_deltauq.metrics._classification import brier_score, expected_calibration_error
 from sk_deltauq.metrics._regression import coverage as share_covered
 from sk_deltauq.metrics._regression import crps, gaussian_nll, interval_score, nll
@@ -64,7 +65,10 @@ def _score_nll(estimator, X, y, sample_weight=None):
     model, X = find_model(estimator, X)
     if is_classifier(model):
         y_proba = predict_proba(model, X)
-        if len(model.classes_) == 1 and np.all(np.asarray(y) == model.classes_[0]):
+        check_probabilities(y, y_proba, model.classes_)
+        if sample_weight is not None:
+            sample_weight = check_row_weights(sample_weight, len(y_proba))
+        if len(model.classes_) == 1:
             return 0.0  # certain and right; log_loss does not accept a single class
         return -float(log_loss(y, y_proba, labels=model.classes_, sample_weight=sample_weight))
     mean, std = predict_std(model, X)

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from sklearn.base import is_classifier
 
 from sk_deltauq._wrappers import open_layers
+from sk_deltauq.distributions._arrays import check_coverage
 
 
 def find_innermost(estimator, X) -> tuple[Any, Any]:
@@ -28,10 +29,7 @@ def predict_moments(estimator, X, caller: str) -> tuple[np.ndarray, np.ndarray]:
 
 def predict_bounds(estimator, X, coverage: float, caller: str) -> tuple[np.ndarray, ...]:
     """Predict the mean and both bounds of the equal-tailed interval."""
-    if not 0 < coverage < 1:
-        raise ValueError(
-            f"coverage must be one number strictly between 0 and 1, got {coverage!r}."
-        )
+    check_coverage(coverage)
     model, X = find_innermost(estimator, X)
     if _accepts(model, "coverage"):
         mean, interval = model.predict(X, coverage=coverage)
@@ -94,6 +92,8 @@ def select_target(values, target, name: str, *, n_axes: int = 1) -> np.ndarray:
             f"{name} must have {n_axes} axes, or {n_axes + 1} with several outputs, got shape "
             f"{values.shape}."
         )
+    if not len(values):
+        raise ValueError(f"{name} has no rows.")
     if not np.isfinite(values).all():
         raise ValueError(f"{name} must not contain NaN or infinity. Leave such rows out.")
     if values.ndim == n_axes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.utils import check_random_state
 
+from sk_deltauq.distributions._arrays import check_coverage
 from sk_deltauq.metrics._checks import check_intervals, check_row_weights
 from sk_deltauq.plotting._matplotlib import (
     EPISTEMIC,
@@ -22,7 +22,7 @@ from sk_deltauq.plotting._predictions import (
     predict_parts,
     select_target,
 )
-from sk_deltauq.plotting._tables import Table, make_grid, repeat_cells
+from sk_deltauq.plotting._tables import Table, choose_rows, make_grid, repeat_cells
 
 
 class PredictiveIntervalDisplay:
@@ -191,7 +191,7 @@ class PredictiveIntervalDisplay:
         if kind == "median":
             rows, row_weights = table.fix_at_median(len(values), weights), np.ones(1)
         else:
-            chosen = _choose_rows(len(weights), subsample, random_state)
+            chosen = choose_rows(np.flatnonzero(weights), subsample, random_state)
             rows, row_weights = table.take(np.tile(chosen, len(values))), weights[chosen]
         rows = rows.replace(position, repeat_cells(cells, len(row_weights))).rows
         found = [
@@ -268,6 +268,7 @@ class PredictiveIntervalDisplay:
         ImportError
             If matplotlib is not installed.
         """
+        check_coverage(coverage)
         values = np.asarray(feature_values)
         given = {"y_pred": y_pred, "epistemic": epistemic, "y_true": y_true}
         arrays = {
@@ -388,11 +389,3 @@ def _predict_curves(estimator, rows, coverage, caller):
     if hasattr(find_innermost(estimator, rows[:1])[0], "predict_uncertainty"):
         found.append(predict_parts(estimator, rows, caller)["epistemic"])
     return found
-
-
-def _choose_rows(n_rows, subsample, random_state):
-    if subsample < 1:
-        raise ValueError(f"subsample must be at least 1, got {subsample!r}.")
-    if subsample >= n_rows:
-        return np.arange(n_rows)
-    return np.sort(check_random_state(random_state).choice(n_rows, int(subsample), replace=False))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
+from sk_deltauq.distributions._arrays import check_coverage
 from sk_deltauq.metrics._checks import check_row_weights
 from sk_deltauq.plotting._matplotlib import (
     INTERVAL,
@@ -218,9 +219,13 @@ class QuantileCalibrationDisplay:
 
         Raises
         ------
+        ValueError
+            If `chance` is not strictly between 0 and 1.
         ImportError
             If matplotlib is not installed.
         """
+        if chance is not None:
+            check_coverage(chance, "chance")
         self.figure_, self.ax_ = get_axes(ax, type(self).__name__)
         self.chance_ = None
         if chance is not None and self.n_samples is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sk_deltauq.distributions._arrays import check_coverage
 from sk_deltauq.metrics._checks import check_probabilities, check_row_weights
 from sk_deltauq.plotting._bins import assign_equal_counts, assign_equal_widths
 from sk_deltauq.plotting._matplotlib import REFERENCE, get_axes, merge_line_style
@@ -252,9 +253,13 @@ class ReliabilityDisplay:
 
         Raises
         ------
+        ValueError
+            If `chance` is not strictly between 0 and 1.
         ImportError
             If matplotlib is not installed.
         """
+        if chance is not None:
+            check_coverage(chance, "chance")
         self.figure_, self.ax_ = get_axes(ax, type(self).__name__)
         self.chance_ = None
         draw_diagonal(self.ax_, (0, 1), "calibrated")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sk_deltauq.distributions._arrays import check_coverage
 from sk_deltauq.metrics import coverage as compute_coverage
-from sk_deltauq.metrics._checks import check_intervals, check_row_weights
+from sk_deltauq.metrics._checks import check_intervals, check_row_weights, check_same_shape
 from sk_deltauq.plotting._matplotlib import (
     INTERVAL,
     MEAN,
@@ -174,18 +175,25 @@ class SortedIntervalsDisplay:
         Raises
         ------
         ValueError
-            If the shapes of `y_true`, `lower` and `upper` differ, or if these arrays are empty. If
-            a value is not finite, or a lower bound exceeds the upper one. If `sample_weight` has
-            another shape, a value that is negative or not finite, or only zeros. If `target` is
-            not the position of an output, or is missing with several outputs.
+            If the shapes of the arrays differ, or if they are empty. If a value is not finite, or
+            a lower bound exceeds the upper one. If `coverage` is not strictly between 0 and 1. If
+            `sample_weight` has another shape, a value that is negative or not finite, or only
+            zeros. If `target` is not the position of an output, or is missing with several
+            outputs.
         ImportError
             If matplotlib is not installed.
         """
+        if coverage is not None:
+            check_coverage(coverage)
         y_true = select_target(y_true, target, "y_true")
         lower = select_target(lower, target, "lower")
         upper = select_target(upper, target, "upper")
         y_true, lower, upper = check_intervals(y_true=y_true, lower=lower, upper=upper)
-        centre = (lower + upper) / 2 if y_pred is None else select_target(y_pred, target, "y_pred")
+        centre = (lower + upper) / 2
+        if y_pred is not None:
+            _, centre = check_same_shape(
+                y_true=y_true, y_pred=select_target(y_pred, target, "y_pred")
+            )
         weights = check_row_weights(sample_weight, len(y_true))
         order = np.argsort(upper - lower, kind="stable")
         ranked = weights[order]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import chi2
 
+from sk_deltauq.distributions._arrays import check_coverage
 from sk_deltauq.metrics._checks import check_row_weights, check_same_shape
 from sk_deltauq.plotting._bins import assign_equal_counts
 from sk_deltauq.plotting._matplotlib import (
@@ -243,9 +244,13 @@ class StdErrorDisplay:
 
         Raises
         ------
+        ValueError
+            If `chance` is not strictly between 0 and 1.
         ImportError
             If matplotlib is not installed.
         """
+        if chance is not None:
+            check_coverage(chance, "chance")
         self.figure_, self.ax_ = get_axes(ax, type(self).__name__)
         self.chance_ = None
         if chance is not None and self.counts is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from sk_deltauq._columns import is_missing, is_number
 
@@ -153,3 +154,13 @@ def _find_typical_row(column: np.ndarray, weights: np.ndarray) -> int:
     rows = rows[np.argsort(column[rows], kind="stable")]
     mass_below = np.cumsum(weights[rows])
     return int(rows[np.searchsorted(mass_below, mass_below[-1] / 2)])
+
+
+def choose_rows(rows, subsample: Any, random_state):
+    """Choose some of the rows at random, in ascending order."""
+    if not (isinstance(subsample, Real) and float(subsample) >= 1):
+        raise ValueError(f"subsample must be a number of at least 1, got {subsample!r}.")
+    n_chosen = min(float(subsample), len(rows))
+    if n_chosen == len(rows):
+        return rows
+    return np.sort(check_random_state(random_state).choice(rows, int(n_chosen), replace=False))

@@ -86,6 +86,12 @@ def test_calibration_error_counts_values_up_to_the_quantile(rng, std):
     assert error == pytest.approx(np.abs(observed - levels).mean())
 
 
+@pytest.mark.parametrize("value", [0, 1.5, "a", None, [0.9]])
+def test_the_coverage_of_an_interval_score_is_one_number(value):
+    with pytest.raises(ValueError, match="coverage must be one number strictly between 0 and 1"):
+        interval_score([1.0], [0.0], [2.0], value)
+
+
 def test_one_sided_intervals_are_covered_by_their_finite_end():
     y, upper = np.array([0.0, 1.0, 2.0, 3.0]), np.full(4, 1.5)
     lower = np.full(4, -np.inf)

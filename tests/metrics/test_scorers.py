@@ -39,6 +39,7 @@ from sk_deltauq.metrics import (
     nll,
     nll_scorer,
 )
+from tests._helpers import classifier
 
 REGRESSION_SCORERS = [
     nll_scorer,
@@ -386,3 +387,13 @@ def test_scorers_find_what_to_permute(regression):
         MixtureRegressor(15.0).fit(X, y), X, y, scoring=scoring, sample_weight=weight, n_repeats=1
     )
     assert all((found[name].importances_mean > 0).all() for name in scoring)
+
+
+@pytest.mark.parametrize("scorer", CLASSIFICATION_SCORERS, ids=lambda scorer: scorer.__name__)
+@pytest.mark.parametrize("weights", [[1.0, -1.0], [0.0, 0.0], [1.0]])
+@pytest.mark.parametrize("labels", [["a", "b"], ["a", "a"]])
+def test_bad_weights_are_refused_by_all_scorers_of_classes(scorer, weights, labels):
+    X = [[0.0], [1.0]]
+    model = classifier(max_iter=1).fit(X, labels)
+    with pytest.raises(ValueError, match="sample_weight"):
+        scorer(model, X, labels, sample_weight=weights)

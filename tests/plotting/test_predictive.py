@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -66,6 +68,16 @@ def test_subsample_is_random_and_repeatable(line, ridge):
     )
     np.testing.assert_array_equal(first, second)
     assert not np.array_equal(first, other)
+
+
+def test_a_subsample_has_rows_of_positive_weight(line, ridge):
+    """Random rows can all have weight zero."""
+    X, _ = line
+    weights = np.zeros(len(X))
+    weights[3] = 1
+    draw = partial(PredictiveIntervalDisplay.from_estimator, ridge, X, feature=0, kind="average")
+    found, expected = draw(subsample=1, sample_weight=weights), draw(sample_weight=weights)
+    np.testing.assert_allclose(found.mean, expected.mean)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +176,8 @@ def test_one_of_several_outputs(line):
         ({"kind": "mean"}, "kind must be 'median' or 'average'"),
         ({"grid": 1}, "grid must be at least 2"),
         ({"grid": [[1.0]]}, "grid must be a number of values or a 1-D array"),
-        ({"kind": "average", "subsample": 0}, "subsample must be at least 1"),
+        ({"kind": "average", "subsample": 0}, "subsample must be a number of at least 1"),
+        ({"kind": "average", "subsample": "a"}, "subsample must be a number of at least 1"),
         ({"sample_weight": [1.0]}, "sample_weight must have shape"),
         ({"coverage": 90}, "coverage must be one number strictly between 0 and 1"),
     ],

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sk_deltauq.distributions import NormalMixture
 from sk_deltauq.metrics import quantile_calibration_error
-from sk_deltauq.plotting import QuantileCalibrationDisplay
+from sk_deltauq.plotting import QuantileCalibrationDisplay, ReliabilityDisplay, StdErrorDisplay
 from sk_deltauq.plotting._quantiles import find_chance_limits
 from tests._helpers import regressor
 from tests.plotting._helpers import FirstFeature, TwoOutputs
@@ -132,3 +132,23 @@ def test_models_share_axes_and_one_diagonal(line, ridge):
 def test_bad_levels(levels, message):
     with pytest.raises(ValueError, match=message):
         QuantileCalibrationDisplay.from_predictions([1, 2, 3], np.ones((3, 2)), levels)
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(ValueError, match="y_true has no rows"):
+        QuantileCalibrationDisplay.from_predictions([], np.ones((0, 1)), [0.5])
+
+
+@pytest.mark.parametrize("chance", [2, -1, 0, "most"])
+def test_chance_is_a_probability(chance):
+    message = "chance must be one number strictly between 0 and 1"
+    draw = QuantileCalibrationDisplay([0.5], [0.5], n_samples=9).plot
+    draw(chance=None)
+    one = np.ones(1)
+    for plot in (
+        draw,
+        ReliabilityDisplay(one, one, counts=one).plot,
+        StdErrorDisplay(one, one, bin_std=one, bin_rmse=one, counts=one).plot,
+    ):
+        with pytest.raises(ValueError, match=message):
+            plot(chance=chance)

@@ -79,7 +79,15 @@ def test_bad_bounds(bounds, message):
         SortedIntervalsDisplay.from_predictions([0.0, 0.0], *bounds)
 
 
-@pytest.mark.parametrize("value", [0, 1, 1.5])
+@pytest.mark.parametrize("y_pred", [[0.0], [0.0, 1.0, 2.0]])
+def test_predictions_of_other_rows_are_refused(y_pred):
+    with pytest.raises(ValueError, match="y_pred must have the shape of y_true"):
+        SortedIntervalsDisplay.from_predictions([1.0, 2.0], [0, 0], [3, 3], y_pred=y_pred)
+
+
+@pytest.mark.parametrize("value", [0, 1, 1.5, "a", [0.9]])
 def test_bad_coverage(line, ridge, value):
+    with pytest.raises(ValueError, match="coverage must be one number strictly between"):
+        SortedIntervalsDisplay.from_predictions([1.0], [0.0], [3.0], coverage=value)
     with pytest.raises(ValueError, match="coverage must be one number strictly between 0 and 1"):
         SortedIntervalsDisplay.from_estimator(ridge, *line, coverage=value)
