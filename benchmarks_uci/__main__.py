@@ -9,9 +9,9 @@ import click
 
 # Imported when they are used: `report` needs no torch, and nothing else needs pandas.
 COMMANDS = {
-    "choice": "benchmarks_uci.choice:main",
+    "choice": "benchmarks_uci.commands.intervals:choice",
     "classification": "benchmarks_uci.commands.classification:classification",
-    "conformal": "benchmarks_uci.conformal:main",
+    "conformal": "benchmarks_uci.commands.intervals:conformal",
     "fetch": "benchmarks_uci.commands.fetch:fetch",
     "optimisation": "benchmarks_uci.commands.optimisation:optimisation",
     "report": "benchmarks_uci.commands.report:report",

@@ -9,11 +9,12 @@ import json
 from functools import partial
 from pathlib import Path
 
-from benchmarks_uci import choice, conformal
 from benchmarks_uci.analysis.tables import escape, write_pipes
 from benchmarks_uci.classification import goals as classification_goals
 from benchmarks_uci.classification import report as classification
 from benchmarks_uci.datasets import EMBEDDED, SETS
+from benchmarks_uci.intervals import choice, conformal
+from benchmarks_uci.intervals.rows import read_scores
 from benchmarks_uci.optimisation import report as optimisation
 from benchmarks_uci.regression.methods import ABLATIONS, LARGE, METHODS, PRESETS
 from benchmarks_uci.regression.protocols import PROTOCOLS
@@ -181,9 +182,12 @@ TABLES = {
     "methods": list_methods,
     "ablations": list_ablations,
     **{f"preset {name}": lambda name=name: list_settings(name) for name in PRESETS},
-    "conformal": conformal.write_table,
+    "conformal": lambda: conformal.write_table(read_scores(conformal.COMMITTED)),
     **{
-        f"choice {column}": partial(choice.write_table, column) for column in ("score", "coverage")
+        f"choice {column}": lambda column=column: choice.write_table(
+            column, read_scores(choice.COMMITTED)
+        )
+        for column in ("score", "coverage")
     },
     "optimisation": optimisation.write_committed,
     "optimisation-large": optimisation.write_large,

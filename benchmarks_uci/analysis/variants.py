@@ -31,7 +31,8 @@ def variant_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
     rows = [[reference, *(texts[data, reference] for data in sets), "", *("1" for _ in costs)]]
     bold = set()
     known = {**study.methods, **study.variants}
-    for method in sorted(set(run["method"]) - {reference}, key=[*known].index):
+    order = [str(method) for method in run["method"].cat.categories]
+    for method in sorted(set(run["method"]) - {reference}, key=order.index):
         here = found[found["method"] == method].set_index("data").reindex(sets)
         clear = here["mean"].abs() > 2 * here["error"]
         bold |= {(len(rows), j + 1) for j in np.flatnonzero(clear & (here["error"] > 0))}
@@ -40,10 +41,11 @@ def variant_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
         mean = float(here["mean"].to_numpy().mean())
         over_sets = _format(mean, np.nan, metric) if metric.unit_free else ""
         times = ["-" if np.isnan(ratio[method]) else f"{ratio[method]:.2g}" for ratio in ratios]
-        rows.append([known[method].title, *cells, over_sets, *times])
-    title = f"{metric.title} of variants, {protocol}, preset {preset}"
+        title = known[method].title if method in known else method
+        rows.append([title, *cells, over_sets, *times])
+    name = f"{metric.title} of variants, {protocol}, preset {preset}"
     headers = ["variant", *sets, "mean", *(cost.title for cost in costs)]
-    return Table(title, headers, rows, bold)
+    return Table(name, headers, rows, bold)
 
 
 def explain(protocol: Protocol, reference: str) -> str:

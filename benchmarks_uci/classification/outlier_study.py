@@ -22,7 +22,7 @@ from benchmarks_uci.classification.shifts import (
 from benchmarks_uci.engine.study import Method, Split, Study
 
 # The networks that take part, and the score that each is judged by. A baseline has the entropy of
-# its prediction, as in the literature; in the second column it has the score of Delta-UQ.
+# its prediction, as in the literature; with a plus sign, it has the score of Delta-UQ.
 NETWORK_SCORES = {
     "mlp": "entropy",
     "mcdropout": "entropy",

@@ -50,10 +50,11 @@ class Names(click.ParamType):
     def convert(self, value, param, ctx):
         if not isinstance(value, str):
             return value
-        names = [name for name in value.replace(",", " ").split() if name]
+        names = value.replace(",", " ").split()
         if names == ["all"]:
             return AllNames(self.all)
-        names = [one for name in names for one in self.groups.get(name, [name])]
+        groups = {"all": self.all, **self.groups}
+        names = [one for name in names for one in groups.get(name, [name])]
         for name in names:
             if name not in self.existing:
                 self.fail(explain_unknown(self.kind, name, self.existing), param, ctx)
@@ -87,7 +88,10 @@ UNAVAILABLE, CORRUPT = 3, 4  # exit statuses
 
 
 def source_options(command):
-    """Add the options to a command, which receives them as one `Sources` named `sources`."""
+    """Add the options to a command, which receives them as one `Sources` named `sources`.
+
+    The command ends with the exit status of a `DataError` that it raises.
+    """
 
     @click.option(
         "--data-dir",
@@ -114,15 +118,20 @@ def source_options(command):
         hidden=True,
         help="No effect: openml has no time limit. Kept so that old commands run.",
     )
+    @click.pass_context
     @functools.wraps(command)
-    def with_sources(*args, data_dir, cache_dir, offline, timeout, **kwargs):
+    def with_sources(ctx, *args, data_dir, cache_dir, offline, timeout, **kwargs):
         if timeout is not None:
             click.echo(
                 "--timeout has no effect any more: openml waits without a limit. Use --offline "
                 "or --data-dir if the server does not answer.",
                 err=True,
             )
-        return command(*args, sources=Sources(data_dir, cache_dir, offline), **kwargs)
+        try:
+            return command(*args, sources=Sources(data_dir, cache_dir, offline), **kwargs)
+        except DataError as error:
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(exit_status([error]))
 
     return with_sources
 

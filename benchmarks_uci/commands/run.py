@@ -6,6 +6,7 @@ import contextlib
 import logging
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from benchmarks_uci import datasets
 from benchmarks_uci.analysis.lines import last_line
 from benchmarks_uci.analysis.page import summarise_runs
-from benchmarks_uci.commands.common import AllNames, Count, Names, exit_status, source_options
+from benchmarks_uci.commands.common import AllNames, Count, Names, source_options
 from benchmarks_uci.engine import runner
 from benchmarks_uci.engine.backends import BACKENDS, BackendError
 from benchmarks_uci.engine.plan import find_finished, plan
@@ -32,65 +33,8 @@ INTERRUPTED = 130  # as shells return after Ctrl-C
 
 def make_run(study: Study) -> click.Command:
     """Return the command that runs a study."""
-    variants = {"ablations": [study.references[-1], *study.variants]} if study.variants else {}
 
-    @click.command("run", context_settings={"show_default": True})
-    @click.option(
-        "--data",
-        type=Names("set", study.data),
-        default=study.defaults["data"],
-        help="Data sets; all: every set that is available.",
-    )
-    @click.option(
-        "--methods",
-        type=Names("method", study.methods, variants),
-        default=study.defaults["methods"],
-        help="Methods; all: every method of the tables; ablations: Delta-UQ and its variants.",
-    )
-    @click.option(
-        "--protocol",
-        type=click.Choice([*study.protocols]),
-        default=study.defaults["protocol"],
-        help="How to split the rows.",
-    )
-    @click.option(
-        "--preset",
-        type=click.Choice(study.presets),
-        default=study.presets[0],
-        help="Settings of the methods.",
-    )
-    @click.option("--splits", type=Count(), default=2, help="Number of splits, from the first.")
-    @click.option(
-        "--results",
-        type=click.Path(file_okay=False, path_type=Path),
-        default="results",
-        help="Folder with one file per fit. Fits that have a file are not repeated.",
-    )
-    @click.option(
-        "--jobs",
-        type=click.IntRange(1),
-        default=joblib.cpu_count,
-        show_default="one per core",
-        help="Number of processes, with one thread each.",
-    )
-    @click.option(
-        "--engine", type=click.Choice(BACKENDS), default="processes", help="Where fits run."
-    )
-    @click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="For --engine dask: a cluster whose workers have one thread each, and this code.",
-    )
-    @click.option(
-        "--known",
-        type=click.Path(exists=True, path_type=Path),
-        help="Results to start from: a folder of another run, or a CSV of report --compact. They "
-        "are copied.",
-    )
-    @click.option("--retry-failed", is_flag=True, help="Repeat fits that failed before.")
-    @source_options
-    @click.pass_context
-    def run(ctx, **options):
+    def run(ctx, sources=None, **options):
         """Fit every method on every split of every set, and print a table of scores.
 
         Each result is kept in a file. After an interruption, the same command continues from
@@ -103,20 +47,91 @@ def make_run(study: Study) -> click.Command:
         if options["scheduler"] and source is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError("--jobs needs --engine processes: a cluster has its workers.")
         try:
-            _run(ctx, study, **options)
+            _run(ctx, study, sources=sources, **options)
         except KeyboardInterrupt:
             click.echo(
                 f"\nStopped. Finished results are in {options['results']}; run again to continue.",
                 err=True,
             )
             ctx.exit(INTERRUPTED)
-        except datasets.DataError as error:
-            click.echo(f"Error: {error}", err=True)
-            ctx.exit(exit_status([error]))
         except (BackendError, StoreError, ResultsError) as error:
             raise click.ClickException(str(error)) from error
 
-    return run
+    command = click.pass_context(run)
+    options = [*_list_task_options(study), *_EXECUTION_OPTIONS]
+    if study.reads_sources:
+        options.append(source_options)
+    for option in reversed(options):
+        command = option(command)
+    return click.command("run", context_settings={"show_default": True})(command)
+
+
+def _list_task_options(study: Study) -> list[Callable]:
+    """Return the options that say what to run."""
+    variants = {"ablations": [study.references[-1], *study.variants]} if study.variants else {}
+    help_of_variants = "; ablations: Delta-UQ and its variants" if variants else ""
+    return [
+        click.option(
+            "--data",
+            type=Names("set", study.data),
+            default=study.defaults["data"],
+            help="Data sets; all: every set that is available.",
+        ),
+        click.option(
+            "--methods",
+            type=Names("method", study.methods, variants),
+            default=study.defaults["methods"],
+            help=f"Methods; all: every method of the tables{help_of_variants}.",
+        ),
+        click.option(
+            "--protocol",
+            type=click.Choice([*study.protocols]),
+            default=study.defaults["protocol"],
+            help="How to split the rows.",
+        ),
+        click.option(
+            "--preset",
+            type=click.Choice(study.presets),
+            default=study.presets[0],
+            help="Settings of the methods.",
+        ),
+        click.option(
+            "--splits", type=Count(), default=2, help="Number of splits, from the first."
+        ),
+    ]
+
+
+# Options that say where to run, and what not to repeat
+_EXECUTION_OPTIONS = [
+    click.option(
+        "--results",
+        type=click.Path(file_okay=False, path_type=Path),
+        default="results",
+        help="Folder with one file per fit. Fits that have a file are not repeated.",
+    ),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        default=joblib.cpu_count,
+        show_default="one per core",
+        help="Number of processes, with one thread each.",
+    ),
+    click.option(
+        "--engine", type=click.Choice(BACKENDS), default="processes", help="Where fits run."
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="For --engine dask: a cluster whose workers have one thread each, and this code.",
+    ),
+    click.option(
+        "--known",
+        type=click.Path(exists=True, path_type=Path),
+        help="Results to start from: a folder of another run, or a CSV of report --compact. They "
+        "are copied.",
+    ),
+    click.option("--retry-failed", is_flag=True, help="Repeat fits that failed before."),
+]
 
 
 def _run(
@@ -136,9 +151,13 @@ def _run(
 ):
     """Run what has no result, and print all results that were asked for."""
     start = time.perf_counter()
+    _check_packages(study, methods)
     store = Store(results, study, read(known, study) if known else ())
     loaded, no_data = _load(study, data, sources)
     tasks, left_out = plan(study, protocol, preset, loaded, methods, splits)
+    if not tasks:
+        reasons = "; ".join(f"{what}: {why}" for what, why in left_out)
+        raise click.UsageError(f"there is nothing to run. {reasons}")
     records = find_finished(study, tasks, loaded, store)
     todo = [t for t in tasks if t not in records or (retry_failed and _has_failed(records[t]))]
     logger.info("%d fits, %d to do; results are in %s.", len(tasks), len(todo), results)
@@ -154,6 +173,15 @@ def _run(
     if failed := [task for task, record in records.items() if _has_failed(record)]:
         _print_failures({task: last_line(records[task]["error"]) for task in failed}, store)
         ctx.exit(1)
+
+
+def _check_packages(study: Study, names: list[str]) -> None:
+    """Raise an error if a method that the user names lacks its package; `all` leaves it out."""
+    if isinstance(names, AllNames):
+        return
+    for name in names:
+        if absence := study.method(name).explain_absence():
+            raise click.UsageError(f"the method {name} cannot run: {absence}")
 
 
 def _load(study, names, sources):

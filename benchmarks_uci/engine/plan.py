@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable, Mapping
 
 from benchmarks_uci.engine.settings import settings, settings_id
@@ -33,12 +32,9 @@ def plan(
         except ValueError as error:
             left_out.append((data, str(error)))
             continue
-        if not splits:
-            reason = f"{protocol} has no splits of it: its features have too few distinct values."
-            left_out.append((data, reason))
-            continue
+        n_train = max(len(split.train) for split in splits)
         for name in names:
-            reason = explain_exclusion(study.method(name), max(len(s.train) for s in splits))
+            reason = explain_exclusion(study.method(name), preset, n_train)
             if reason:
                 left_out.append((f"{data} {name}", reason))
             else:
@@ -46,16 +42,16 @@ def plan(
     return tasks, left_out
 
 
-def explain_exclusion(method: Method, n_train: int) -> str:
-    """Say why the method cannot fit that many training rows; empty if it can."""
+def explain_exclusion(method: Method, preset: str, n_train: int) -> str:
+    """Say why the method cannot fit that many rows with this preset; empty if it can."""
+    if method.presets is not None and preset not in method.presets:
+        return f"it has the presets {', '.join(method.presets)}, not {preset}."
     if method.max_rows is not None and n_train > method.max_rows:
         return (
             f"{method.title} fits at most {method.max_rows} training rows in reasonable time; "
             f"this set has {n_train}."
         )
-    if method.requires and importlib.util.find_spec(method.requires) is None:
-        return f"{method.requires} is not installed: pip install {method.requires}."
-    return ""
+    return method.explain_absence()
 
 
 def find_finished(

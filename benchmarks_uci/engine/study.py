@@ -8,7 +8,7 @@ the study holds, so that a report needs neither torch nor the data.
 from __future__ import annotations
 
 import hashlib
-import importlib
+import importlib.util
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -111,7 +111,15 @@ class Method:
     # imports what it needs.
     make: Callable[[str, int, int | None], Any]
     max_rows: int | None = None  # most training rows that it can fit in reasonable time
-    requires: str | None = None  # optional package that it needs
+    requires: str | None = None  # module of an optional package that it needs
+    package: str | None = None  # name to install this module by, if it is another one
+    presets: tuple[str, ...] | None = None  # presets that it has; None for all
+
+    def explain_absence(self) -> str:
+        """Say which package the method lacks here; empty if it lacks none."""
+        if not self.requires or importlib.util.find_spec(self.requires) is not None:
+            return ""
+        return f"{self.requires} is not installed: pip install {self.package or self.requires}."
 
 
 @dataclass(frozen=True)
@@ -188,6 +196,7 @@ class Study:
     # for the README; "published" is the header of the best published figure.
     sentences: Mapping[str, str] = field(default_factory=dict)
     readme: Mapping[str, str] = field(default_factory=dict)  # methods there, with their headers
+    reads_sources: bool = True  # whether `load` reads files or OpenML
 
     def __reduce__(self):
         # By reference: functions defined in a module of the study need not be pickled.

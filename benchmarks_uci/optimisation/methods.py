@@ -63,6 +63,7 @@ METHODS = {
             "points of a Sobol sequence, without a surrogate",
             "none",
             _other("SobolSearch"),
+            requires="botorch",
         ),
         Method(
             "gp",
@@ -82,6 +83,7 @@ METHODS = {
             "per step",
             _other("LastLayerSearch", tiny={"max_iter": 3}),
             requires="botorch_community",
+            package="botorch",
         ),
         Method(
             "plain",

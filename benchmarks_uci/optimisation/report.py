@@ -97,8 +97,9 @@ def _compare(run: pd.DataFrame) -> list[str]:
             continue
         differences = (pairs[REFERENCE] - pairs[method]).to_numpy()
         p = format_p(signed_rank_test(differences)) or "no test"
+        title = STUDY.methods[method].title if method in STUDY.methods else method
         lines.append(
-            f"Better than {STUDY.methods[str(method)].title} on {np.sum(differences > 0)} of "
+            f"Better than {title} on {np.sum(differences > 0)} of "
             f"{len(pairs)} functions, mean difference {differences.mean():+.3f} ({p}, Wilcoxon "
             f"over functions; starting designs of both: {n_designs})."
         )

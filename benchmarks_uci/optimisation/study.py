@@ -88,6 +88,7 @@ def _negative(value: float) -> float:
 
 STUDY = Study(
     module=__name__,
+    reads_sources=False,
     data=tuple(PROBLEMS),
     load=_load,
     methods=METHODS,

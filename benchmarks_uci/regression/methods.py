@@ -109,17 +109,6 @@ _FACTORIES = {
 }
 
 
-def _refuse_refined(make):
-    """Return a factory without the preset refined: ablations are about random anchors."""
-
-    def make_others(preset, n_rows, random_state):
-        if preset == "refined":
-            raise ValueError("Ablations have the presets default and paper, not refined.")
-        return make(preset, n_rows, random_state)
-
-    return make_others
-
-
 def _read_method(group, name, texts, table):
     """Return the method that one table of the file describes; `group` is the table of tables."""
     settings = {**table.get("settings", {}), **dict.fromkeys(table.get("unset", []))}
@@ -130,16 +119,16 @@ def _read_method(group, name, texts, table):
     else:
         estimator = table.get("network", "sk_deltauq.DeltaUQRegressor")
         make = network(estimator, settings, table.get("paper", {}), table.get("refined", {}))
-    if group == "ablations":
-        make = _refuse_refined(make)
     return Method(
         name,
         table["title"],
         table["description"],
         table.get("chosen", "{ablation}").format(**texts),
         make,
-        table.get("max_rows"),
-        table.get("requires"),
+        max_rows=table.get("max_rows"),
+        requires=table.get("requires"),
+        # Ablations are about random anchors, which the preset refined does not have.
+        presets=("default", "paper") if group == "ablations" else None,
     )
 
 

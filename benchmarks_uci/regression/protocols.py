@@ -74,6 +74,8 @@ def _split_by_feature(dataset, is_test):
         test = is_test(rank, n_rows)
         split = Split(f"feature {name}", train=dataset.order[~test], test=dataset.order[test])
         splits.append(split)
+    if not splits:
+        raise ValueError(f"no feature has {MIN_DISTINCT} distinct values.")
     return splits
 
 

@@ -79,7 +79,7 @@ def measure(quick: bool, sources: datasets.Sources) -> list[Result]:
     for name in SETS[:1] if quick else SETS:
         try:
             data = datasets.load(name, sources)
-        except datasets.DataError as error:
+        except datasets.DataUnavailable as error:
             logger.warning("Left out: %s. %s", name, error)
             continue
         seeds = SEEDS[:1] if quick or len(data.y) > LARGE else SEEDS

@@ -25,6 +25,7 @@ def test_group_means_its_names_and_all_includes_no_group():
     assert names("b,more") == ["b", "a", "c", "d"]
     assert names("d") == ["d"]
     assert names("all") == AllNames(["a", "b"])
+    assert names("all,more") == ["a", "b", "c", "d"]
 
 
 def test_help_names_the_commands(invoke):

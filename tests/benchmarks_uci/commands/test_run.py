@@ -1,3 +1,4 @@
+import importlib.util
 import io
 import os
 import re
@@ -247,3 +248,25 @@ def test_ctrl_c_keeps_finished_results_and_says_how_to_continue(tmp_path):
     assert status == 130
     assert "run again to continue" in stderr
     assert "Traceback" not in stderr
+
+
+def test_a_named_method_without_its_package_is_an_error(invoke, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    result = invoke("--data", "boston", "--methods", "ngboost")
+    assert result.exit_code == 2
+    assert "the method ngboost cannot run: ngboost is not installed" in result.stderr
+    result = invoke("optimisation", "run", "--data", "branin", "--methods", "vbll")
+    assert "botorch_community is not installed: pip install botorch." in result.stderr
+
+
+def test_a_run_without_any_task_says_why(invoke):
+    result = invoke("--data", "boston", "--methods", "deltauq-k1", "--preset", "refined")
+    assert result.exit_code == 2
+    assert "there is nothing to run. boston deltauq-k1: it has the presets" in result.stderr
+    assert not Path("results").exists()
+
+
+def test_a_study_without_sources_has_no_options_for_them(invoke):
+    assert "--data-dir" not in invoke("optimisation", "run", "--help").stdout
+    assert "ablations" not in invoke("optimisation", "run", "--help").stdout
+    assert "--data-dir" in invoke("run", "--help").stdout

@@ -49,16 +49,19 @@ def test_plan_leaves_out_a_set_without_splits():
     datasets = {"coarse": toy_dataset(X=np.arange(180).reshape(60, 3) % 2.0)}
     found, left_out = plan(STUDY, "gap", "default", datasets, ["marginal", "gp"])
     assert found == []
-    assert [what for what, _ in left_out] == ["coarse"]
+    assert left_out == [("coarse", "no feature has 10 distinct values.")]
 
 
 def test_a_method_that_cannot_run_is_explained(monkeypatch):
     methods = STUDY.methods
-    assert explain_exclusion(methods["marginal"], 10**7) == ""
-    assert explain_exclusion(methods["gp"], 2000) == ""
-    assert "at most 2000 training rows" in explain_exclusion(methods["gp"], 2001)
+    assert explain_exclusion(methods["marginal"], "default", 10**7) == ""
+    assert explain_exclusion(methods["gp"], "default", 2000) == ""
+    assert "at most 2000 training rows" in explain_exclusion(methods["gp"], "default", 2001)
+    ablation = STUDY.variants["deltauq-k1"]
+    assert explain_exclusion(ablation, "paper", 100) == ""
+    assert "presets default, paper" in explain_exclusion(ablation, "refined", 100)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    reason = explain_exclusion(methods["ngboost"], 100)
+    reason = explain_exclusion(methods["ngboost"], "default", 100)
     assert reason.startswith("ngboost is not installed: pip install")
 
 

@@ -112,8 +112,8 @@ def test_refined_networks_train_on_and_delta_uq_has_neighbours():
 
 
 def test_ablations_have_no_refined_preset():
-    with pytest.raises(ValueError, match="presets default and paper"):
-        ABLATIONS["deltauq-k1"].make("refined", 300, 0)
+    assert {method.presets for method in ABLATIONS.values()} == {("default", "paper")}
+    assert {method.presets for method in METHODS.values()} == {None}
 
 
 @pytest.mark.parametrize("preset", ["default", "paper"])

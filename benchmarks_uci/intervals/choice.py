@@ -1,23 +1,18 @@
 """Intervals of the methods that a reader would choose between, on small real and simulated sets.
 
-python -m benchmarks_uci choice
-
 The real sets are the embedded sets and scikit-learn's diabetes data, in `random80` splits with the
-seeds 130 to 132. The simulated problems have 10 features, of which 3 to 5 matter, and 1000 test
-rows. All methods use one thread. Intervals have a nominal coverage of 90 %.
+seeds 130 to 132. The simulated problems have 10 features, of which five or six matter, and 1000
+test rows. All methods use one thread. Intervals have a nominal coverage of 90 %.
 """
 
 from __future__ import annotations
 
-import csv
-import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import click
 import numpy as np
 from scipy.stats import norm
 from sklearn.datasets import load_diabetes
@@ -29,22 +24,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks_uci.analysis.tables import escape, write_pipes
-from benchmarks_uci.commands.common import out_option, source_options
-from benchmarks_uci.datasets import EMBEDDED, Dataset, load
+from benchmarks_uci.datasets import EMBEDDED, load
+from benchmarks_uci.intervals.rows import Rows, split_set
 from benchmarks_uci.regression.external import GaussianProcess, NGBoost
-from benchmarks_uci.regression.protocols import random80
-from benchmarks_uci.threads import threads as limit_threads
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq.baselines import DeepEnsembleRegressor
 from sk_deltauq.metrics import coverage, interval_score
 
-COMMITTED = Path(__file__).parent / "results" / "choice" / "intervals.csv"
+COMMITTED = Path(__file__).parents[1] / "results" / "choice" / "intervals.csv"
 SEEDS = range(130, 133)
 COVERAGE = 0.9
 SIZES = (50, 250, 1000)
 # The fit of a Gaussian process takes minutes with more rows.
 MAX_ROWS = {"Gaussian process": 1000, "Gaussian process, one scale": 1000}
-Rows = tuple[np.ndarray, np.ndarray]
 
 
 def predict_smooth(X: np.ndarray) -> np.ndarray:
@@ -97,12 +89,6 @@ def get_problems(sources) -> dict[str, Callable[[int], tuple[Rows, Rows]]]:
     return problems
 
 
-def split_set(dataset: Dataset, seed: int) -> tuple[Rows, Rows]:
-    """Return training and test rows of a random 80/20 split."""
-    X, y, split = dataset.X, dataset.y, random80(dataset, seed)
-    return (X[split.train], y[split.train]), (X[split.test], y[split.test])
-
-
 def split_at_random(X, y, seed: int) -> tuple[Rows, Rows]:
     """Return 80 % training rows and 20 % test rows."""
     parts: Any = train_test_split(X, y, test_size=0.2, random_state=seed)
@@ -110,7 +96,7 @@ def split_at_random(X, y, seed: int) -> tuple[Rows, Rows]:
     return (train, y_train), (test, y_test)
 
 
-def predict_ours(model: Any) -> Callable:
+def make_predictor(model: Any) -> Callable:
     """Return a function that fits a model of this package and predicts intervals."""
 
     def predict(train: Rows, X_test: np.ndarray, seed: int) -> np.ndarray:
@@ -126,7 +112,7 @@ def make_normal(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
     return np.stack([mean - half, mean + half], axis=1)
 
 
-def predict_normal(model: Any) -> Callable:
+def make_normal_predictor(model: Any) -> Callable:
     """Return a function that fits a model with mean and std, and predicts normal intervals."""
 
     def predict(train: Rows, X_test: np.ndarray, seed: int) -> np.ndarray:
@@ -178,15 +164,15 @@ def predict_conformal_quantiles(train: Rows, X_test: np.ndarray, seed: int) -> n
 
 
 METHODS: dict[str, Callable[[Rows, np.ndarray, int], np.ndarray]] = {
-    "Delta-UQ": predict_ours(DeltaUQRegressor()),
-    "Delta-UQ, 5 members": predict_ours(DeltaUQRegressor(n_members=5)),
-    "Delta-UQ, 5 members, neighbours": predict_ours(
+    "Delta-UQ": make_predictor(DeltaUQRegressor()),
+    "Delta-UQ, 5 members": make_predictor(DeltaUQRegressor(n_members=5)),
+    "Delta-UQ, 5 members, neighbours": make_predictor(
         DeltaUQRegressor(n_members=5, anchors="neighbours", n_anchors=10, refine_mean=True)
     ),
-    "deep ensemble": predict_ours(DeepEnsembleRegressor()),
-    "Gaussian process": predict_normal(GaussianProcess()),
+    "deep ensemble": make_predictor(DeepEnsembleRegressor()),
+    "Gaussian process": make_normal_predictor(GaussianProcess()),
     "Gaussian process, one scale": predict_simple_process,
-    "NGBoost": predict_normal(NGBoost()),
+    "NGBoost": make_normal_predictor(NGBoost()),
     "boosted quantiles": predict_quantiles,
     "boosting, split conformal": predict_split_conformal,
     "boosted quantiles, conformal": predict_conformal_quantiles,
@@ -209,10 +195,8 @@ def measure(name: str, draw_rows: Callable, seed: int) -> list[dict]:
     return rows
 
 
-def write_table(column: str, path: Path = COMMITTED) -> str:
+def write_table(column: str, records: list[dict]) -> str:
     """Return the means of a column over the splits as Markdown: one row per problem."""
-    with path.open(encoding="utf-8", newline="") as file:
-        records = list(csv.DictReader(file))
     names, methods = (dict.fromkeys(row[key] for row in records) for key in ("data", "method"))
     rows = []
     for name in names:
@@ -227,24 +211,3 @@ def write_table(column: str, path: Path = COMMITTED) -> str:
             texts = [f"**{text}**" if text == best else text for text in texts]
         rows.append([escape(name), *texts])
     return write_pipes(["problem", *methods], rows, n_left=1)
-
-
-@click.command("choice")
-@source_options
-@out_option("CSV file to write. By default, the committed results are replaced.", COMMITTED)
-def main(sources, out):
-    """Compare the intervals of methods that a reader would choose between."""
-    rows = []
-    with limit_threads(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few rows, and bounds of the processes' parameters
-        for name, draw_rows in get_problems(sources).items():
-            for seed in SEEDS:
-                rows += measure(name, draw_rows, seed)
-            click.echo(name, err=True)
-    with out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows
-        )
-    click.echo(write_table("score", out))

@@ -1,7 +1,5 @@
 """Conformal intervals on the same splits: ours, and MAPIE's residual-normalised split conformal.
 
-python -m benchmarks_uci conformal --data-dir FOLDER
-
 Splits are `random80` with the seeds 130 to 134. MAPIE fits its model on 60 % of the
 training rows, its model of the residuals on 20 %, and the interval on 20 %. Ours use all training
 rows ("conformal"), or fit on 80 % and call `conformalize` with 20 %.
@@ -9,12 +7,11 @@ rows ("conformal"), or fit on 80 % and call `conformalize` with 20 %.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-import click
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
@@ -24,14 +21,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks_uci.analysis.tables import escape, write_pipes
-from benchmarks_uci.commands.common import out_option, source_options
-from benchmarks_uci.datasets import Dataset, load
-from benchmarks_uci.regression.protocols import random80
-from benchmarks_uci.threads import threads as limit_threads
+from benchmarks_uci.datasets import load
+from benchmarks_uci.intervals.rows import Rows, split_set
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq.metrics import coverage, interval_score, mean_width
 
-COMMITTED = Path(__file__).parent / "results" / "conformal" / "intervals.csv"
+COMMITTED = Path(__file__).parents[1] / "results" / "conformal" / "intervals.csv"
 SETS = ("boston", "concrete", "energy", "yacht", "wine")
 SEEDS = range(130, 135)
 COVERAGE = 0.9
@@ -44,7 +39,6 @@ SCORES = {
     "width": "mean width",
     "score": "interval score",
 }
-Rows = tuple[np.ndarray, np.ndarray]
 Intervals = dict[str, np.ndarray]  # (row, 2), by method
 
 
@@ -55,12 +49,6 @@ def draw_simulated(seed: int) -> tuple[Rows, Rows]:
     std = 0.1 + 0.4 * np.abs(X[:, 1])
     y = np.sin(2 * X[:, 0]) + X[:, 1] + std * rng.standard_normal(1500)
     return (X[:500], y[:500]), (X[500:], y[500:])
-
-
-def split_set(dataset: Dataset, seed: int) -> tuple[Rows, Rows]:
-    """Return training and test rows of a random 80/20 split."""
-    X, y, split = dataset.X, dataset.y, random80(dataset, seed)
-    return (X[split.train], y[split.train]), (X[split.test], y[split.test])
 
 
 def predict_ours(train: Rows, X_test: np.ndarray, seed: int) -> Intervals:
@@ -147,6 +135,14 @@ def score_interval(interval: np.ndarray, X: np.ndarray, y: np.ndarray, seed: int
     }
 
 
+def get_problems(sources) -> dict[str, Callable[[int], tuple[Rows, Rows]]]:
+    """Return a function of the seed for each problem, which draws training and test rows."""
+    problems: dict[str, Callable] = {
+        name: partial(split_set, load(name, sources)) for name in SETS
+    }
+    return problems | {"simulated": draw_simulated}
+
+
 def measure(name: str, draw: Callable[[int], tuple[Rows, Rows]], seeds=SEEDS) -> list[dict]:
     """Fit and score all methods; one row per seed and method."""
     rows = []
@@ -159,10 +155,8 @@ def measure(name: str, draw: Callable[[int], tuple[Rows, Rows]], seeds=SEEDS) ->
     return rows
 
 
-def write_table(path: Path = COMMITTED) -> str:
+def write_table(records: list[dict]) -> str:
     """Return the means over the splits as Markdown: per set, then over all sets."""
-    with path.open(encoding="utf-8", newline="") as file:
-        records = list(csv.DictReader(file))
     sets, methods = (dict.fromkeys(row[key] for row in records) for key in ("data", "method"))
     rows = []
     for name in [*sets, "all"]:
@@ -171,23 +165,3 @@ def write_table(path: Path = COMMITTED) -> str:
             means = [f"{fmean(float(row[key]) for row in part):.2f}" for key in SCORES]
             rows.append([escape(name), escape(method), *means])
     return write_pipes(["set", "method", *SCORES.values()], rows, n_left=2)
-
-
-@click.command("conformal")
-@source_options
-@out_option("CSV file to write. By default, the committed results are replaced.", COMMITTED)
-def main(sources, out):
-    """Compare conformal intervals with MAPIE, write the scores, and show the table."""
-    rows = []
-    with limit_threads(1):
-        for name in SETS:
-            dataset = load(name, sources)
-            rows += measure(name, lambda seed, dataset=dataset: split_set(dataset, seed))
-        rows += measure("simulated", draw_simulated)
-    with out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows
-        )
-    click.echo(write_table(out))

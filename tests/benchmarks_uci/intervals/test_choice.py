@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from benchmarks_uci import choice
+from benchmarks_uci.intervals import choice
 from sk_deltauq import DeltaUQRegressor
 
 
@@ -22,23 +21,19 @@ def test_steps_are_constant_between_thresholds():
     np.testing.assert_array_equal(choice.predict_steps(X[:1]), choice.predict_steps(X[1:]) - 4)
 
 
-def test_command_scores_every_method_and_writes_a_table(tmp_path, monkeypatch):
+def test_the_table_has_every_method_that_can_fit_the_rows(monkeypatch):
     def draw(seed):
         return choice.draw(choice.predict_smooth, lambda X: 1.0, 60, seed)
 
     small = {
-        "Delta-UQ": choice.predict_ours(DeltaUQRegressor(max_iter=2)),
+        "Delta-UQ": choice.make_predictor(DeltaUQRegressor(max_iter=2)),
         "boosted quantiles": choice.predict_quantiles,
         "Gaussian process": choice.predict_simple_process,
     }
     monkeypatch.setattr(choice, "METHODS", small)
-    monkeypatch.setattr(choice, "SEEDS", range(2))
     monkeypatch.setattr(choice, "MAX_ROWS", {"Gaussian process": 59})
-    monkeypatch.setattr(choice, "get_problems", lambda sources: {"small": draw})
-    path = tmp_path / "scores.csv"
-    result = CliRunner().invoke(choice.main, ["--out", str(path)])
-    assert result.exit_code == 0, result.output
-    header, _, row = choice.write_table("score", path).splitlines()
+    records = [record for seed in range(2) for record in choice.measure("small", draw, seed)]
+    header, _, row = choice.write_table("score", records).splitlines()
     assert [cell.strip() for cell in header.split("|")[1:-1]] == [
         "problem",
         "Delta-UQ",
