@@ -12,10 +12,11 @@ from pathlib import Path
 from benchmarks_uci.analysis.tables import escape, write_pipes
 from benchmarks_uci.classification import goals as classification_goals
 from benchmarks_uci.classification import report as classification
+from benchmarks_uci.csv_files import read_scores
 from benchmarks_uci.datasets import EMBEDDED, SETS
-from benchmarks_uci.intervals import choice, conformal
-from benchmarks_uci.intervals.rows import read_scores
+from benchmarks_uci.intervals import choice, conformal, simulated
 from benchmarks_uci.optimisation import report as optimisation
+from benchmarks_uci.optimisation import spread
 from benchmarks_uci.regression.methods import ABLATIONS, LARGE, METHODS, PRESETS
 from benchmarks_uci.regression.protocols import PROTOCOLS
 from benchmarks_uci.speed.results import HEADERS, Result
@@ -183,6 +184,7 @@ TABLES = {
     "ablations": list_ablations,
     **{f"preset {name}": lambda name=name: list_settings(name) for name in PRESETS},
     "conformal": lambda: conformal.write_table(read_scores(conformal.COMMITTED)),
+    "conformal simulated": lambda: simulated.write_table(read_scores(simulated.COMMITTED)),
     **{
         f"choice {column}": lambda column=column: choice.write_table(
             column, read_scores(choice.COMMITTED)
@@ -192,6 +194,9 @@ TABLES = {
     "optimisation": optimisation.write_committed,
     "optimisation-large": optimisation.write_large,
     "optimisation-cost": optimisation.write_cost,
+    "optimisation-spread": lambda: spread.tabulate(read_scores(spread.COMMITTED)).render(
+        "markdown"
+    ),
     "trust situations": lambda: trust.write_situations(trust.read_committed()),
     "trust small": lambda: trust.write_small(trust.read_committed()),
     "trust sizes": lambda: trust.write_sizes(trust.read_committed()),

@@ -9,9 +9,10 @@ import warnings
 import click
 
 from benchmarks_uci.commands.common import out_option, source_options
+from benchmarks_uci.csv_files import write_scores
 from benchmarks_uci.intervals import choice as choices
 from benchmarks_uci.intervals import conformal as conformals
-from benchmarks_uci.intervals.rows import write_scores
+from benchmarks_uci.intervals import simulated as simulations
 from benchmarks_uci.threads import threads as limit_threads
 
 logger = logging.getLogger("benchmarks_uci")
@@ -46,11 +47,24 @@ def choice(sources, out):
     click.echo(choices.write_table("score", rows))
 
 
-@click.command()
+@click.command(context_settings={"show_default": True})
+@click.option(
+    "--simulated", is_flag=True, help="Measure our coverage on simulated data, without MAPIE."
+)
+@click.option(
+    "--repetitions", type=click.IntRange(1), default=60, help="With --simulated: training sets."
+)
 @source_options
 @out_option(OUT)
-def conformal(sources, out):
-    """Compare conformal intervals with MAPIE."""
+def conformal(simulated, repetitions, sources, out):
+    """Compare conformal intervals with MAPIE, or measure their coverage."""
+    if simulated:
+        with limit_threads(1):
+            rows = list(simulations.measure_all(repetitions))
+        if out is not None:
+            write_scores(rows, out)
+        click.echo(simulations.write_table(rows))
+        return
     check_packages(["mapie"])
     problems, rows = conformals.get_problems(sources), []
     with limit_threads(1):

@@ -7,6 +7,7 @@ import click
 from benchmarks_uci.commands.common import out_option
 from benchmarks_uci.commands.report import make_report
 from benchmarks_uci.commands.run import make_run
+from benchmarks_uci.csv_files import write_scores
 from benchmarks_uci.optimisation.study import STUDY
 from benchmarks_uci.threads import threads
 
@@ -41,10 +42,13 @@ def cost(most, out):
 
 @optimisation.command(context_settings={"show_default": True})
 @click.option("--seeds", type=click.IntRange(1, 10), default=4, help="Number of designs.")
-def spread(seeds):
+@out_option("CSV file to write.")
+def spread(seeds, out):
     """Compare errors with the epistemic standard deviation, on 30 points without noise."""
-    from benchmarks_uci.optimisation.spread import tabulate
+    from benchmarks_uci.optimisation.spread import measure, tabulate
 
     with threads(1):
-        table = tabulate(seeds)
-    click.echo(table.render())
+        found = measure(seeds)
+    click.echo(tabulate(found).render())
+    if out is not None:
+        write_scores(found, out)

@@ -1,5 +1,6 @@
-"""Two comparisons of predictive intervals, with commands of their own.
+"""Studies of predictive intervals, with commands of their own.
 
 `choice` compares the methods that a reader would choose between. `conformal` compares conformal
-intervals with MAPIE's. Both need the extra `external`.
+intervals with MAPIE's. Both need the extra `external`. `simulated` measures the coverage of our
+conformal intervals.
 """

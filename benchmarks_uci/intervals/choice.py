@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks_uci.analysis.tables import escape, write_pipes
 from benchmarks_uci.datasets import EMBEDDED, load
-from benchmarks_uci.intervals.rows import Rows, split_set
+from benchmarks_uci.intervals.splits import Rows, split_set
 from benchmarks_uci.regression.external import GaussianProcess, NGBoost
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq.baselines import DeepEnsembleRegressor

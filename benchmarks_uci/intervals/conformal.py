@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks_uci.analysis.tables import escape, write_pipes
 from benchmarks_uci.datasets import load
-from benchmarks_uci.intervals.rows import Rows, split_set
+from benchmarks_uci.intervals.splits import Rows, split_set
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq.metrics import coverage, interval_score, mean_width
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -20,7 +22,9 @@ from sk_deltauq import DeltaUQRegressor
 from sk_deltauq.exceptions import UncertaintyWarning
 from sk_deltauq.optimize import surrogate
 
+COMMITTED = Path(__file__).parents[1] / "results" / "optimisation" / "spread" / "spread.csv"
 FUNCTIONS = ("branin", "ackley-4", "hartmann-6")
+SINE = "sin(6x), share within 2 std"
 _N_POINTS, _N_TEST = 30, 1000
 
 
@@ -62,16 +66,30 @@ def find_errors(
     return errors, model.predict_uncertainty(new).epistemic
 
 
-def tabulate(n_seeds: int, functions: Iterable[str] = FUNCTIONS) -> Table:
-    """Measure both for each method: means over development seeds."""
-    functions, seeds = list(functions), DEVELOPMENT[:n_seeds]
-    rows = []
+def measure(n_seeds: int, functions: Iterable[str] = FUNCTIONS) -> list[dict]:
+    """Measure both for each surrogate, with development seeds; one record per number."""
+    found = []
     for name, make in METHODS.items():
-        cells = [
-            np.mean([measure_ratio(make(random_state=s), function, s) for s in seeds])
-            for function in functions
-        ]
-        cells.append(np.mean([measure_sine(make(random_state=s)) for s in seeds]))
-        rows.append([name, *(f"{cell:.2f}" for cell in cells)])
-    header = ["settings", *functions, "sin(6x), share within 2 std"]
-    return Table("Error over epistemic standard deviation", header, rows)
+        for seed in DEVELOPMENT[:n_seeds]:
+            values = {f: measure_ratio(make(random_state=seed), f, seed) for f in functions}
+            values[SINE] = measure_sine(make(random_state=seed))
+            found += [
+                {"settings": name, "measure": key, "seed": seed, "value": value}
+                for key, value in values.items()
+            ]
+    return found
+
+
+def tabulate(records: list[dict]) -> Table:
+    """One row per surrogate: means over the seeds."""
+    settings, measures = (
+        list(dict.fromkeys(r[key] for r in records)) for key in ("settings", "measure")
+    )
+    rows = []
+    for name in settings:
+        values = (
+            [float(r["value"]) for r in records if (r["settings"], r["measure"]) == (name, m)]
+            for m in measures
+        )
+        rows.append([f"`{name}`", *(f"{fmean(found):.2f}" for found in values)])
+    return Table("Error over epistemic standard deviation", ["settings", *measures], rows)

@@ -2,8 +2,8 @@ import importlib.util
 
 import pytest
 
+from benchmarks_uci.csv_files import read_scores
 from benchmarks_uci.intervals import choice, conformal
-from benchmarks_uci.intervals.rows import read_scores
 
 MODULES = {"choice": choice, "conformal": conformal}
 

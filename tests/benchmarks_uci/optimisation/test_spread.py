@@ -44,5 +44,7 @@ def test_the_table_has_a_row_per_surrogate(monkeypatch):
 
     monkeypatch.setattr(spread, "METHODS", {"a": make, "b": make})
     monkeypatch.setattr(spread, "measure_sine", lambda model: 0.75)
-    table = spread.tabulate(2, ["booth"])
-    assert table.rows == [["a", "2.00", "0.75"], ["b", "2.00", "0.75"]]
+    records = spread.measure(2, ["booth"])
+    assert len(records) == 2 * 2 * 2
+    table = spread.tabulate(records)
+    assert table.rows == [["`a`", "2.00", "0.75"], ["`b`", "2.00", "0.75"]]

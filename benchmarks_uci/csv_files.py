@@ -1,23 +1,10 @@
-"""Training and test rows, and the CSV files of scores."""
+"""CSV files of scores: one row per record."""
 
 from __future__ import annotations
 
 import csv
 import os
 from pathlib import Path
-
-import numpy as np
-
-from benchmarks_uci.datasets import Dataset
-from benchmarks_uci.regression.protocols import random80
-
-Rows = tuple[np.ndarray, np.ndarray]  # X (row, feature) and y (row,)
-
-
-def split_set(dataset: Dataset, seed: int) -> tuple[Rows, Rows]:
-    """Return training and test rows of a random 80/20 split."""
-    X, y, split = dataset.X, dataset.y, random80(dataset, seed)
-    return (X[split.train], y[split.train]), (X[split.test], y[split.test])
 
 
 def read_scores(path: Path) -> list[dict]:
