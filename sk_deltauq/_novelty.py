@@ -14,6 +14,8 @@ import torch
 from sklearn.neighbors import NearestNeighbors
 from torch import nn
 
+from sk_deltauq._nearest_rows import INSIDE, LEAST_UNIT
+
 # So few that the search for the nearest one costs less than the networks. With 64 rows the scores
 # in gaps of a feature were clearly worse, with 1024 rows hardly better.
 _N_REFERENCES = 512
@@ -26,15 +28,8 @@ _LEVERAGE = 10.0
 _N_PROBES = 256
 _PROBE_FLOATS = 2**22
 
-# The fraction of the training rows that counts as inside.
-_INSIDE = 0.9
-
 # Weight of a feature without effect, relative to the mean: the trained network may be wrong.
 _LEAST_EFFECT = 0.1
-
-# Added to the unit of the excess. With few features and many rows the reach alone is so small
-# that a row just outside would count as far away.
-_LEAST_UNIT = 0.25
 
 # What the factor is computed from.
 _BUFFERS = "weights", "rows", "reach", "strength"
@@ -133,7 +128,7 @@ class DistanceInflation(nn.Module):
             distances, _ = NearestNeighbors(n_neighbors=1).fit(rows).kneighbors()
             # Of a sample, undo the priorities: 90 % of all rows are inside.
             counts = 1 / _prioritise(self._distinct) if self._is_sample else np.ones(len(rows))
-            reach = _weighted_quantile(distances[:, 0], counts, _INSIDE)
+            reach = _weighted_quantile(distances[:, 0], counts, INSIDE)
         values = {"weights": weights, "rows": rows, "reach": np.float64(reach)}
         for name, value in values.items():
             dtype = torch.float64 if name == "reach" else torch.float32
@@ -146,7 +141,7 @@ class DistanceInflation(nn.Module):
         """Compute what is the same for all rows to predict; it is not stored."""
         derived = {
             "squares": self.rows.square().sum(dim=1),  # (reference,)
-            "slope": self.strength / (self.reach + _LEAST_UNIT),
+            "slope": self.strength / (self.reach + LEAST_UNIT),
         }
         for name, value in derived.items():
             self.register_buffer(name, value, persistent=False)

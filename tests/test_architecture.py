@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"_sklearn", "_host", "_warnings", "_storage", "_lazy", "exceptions"},
     {"_duplicates", "_columns", "_outliers", "_outlier_scores", "_wrappers"},
-    {"_tables"},
+    {"_tables", "_nearest_rows"},
     {"distributions", "_networks", "_validation", "_novelty", "_rarity", "_temperature"},
     {"metrics", "_predictor"},
     {"_conformal"},

@@ -14,9 +14,10 @@ from sk_deltauq._estimators.logits import (
 )
 from sk_deltauq._estimators.reverse_anchoring import LabelledRows
 from sk_deltauq._host import Stream, numpy_rng
+from sk_deltauq._nearest_rows import NearestRows, find_reach
 from sk_deltauq._outlier_scores import HeldOutScores, average_log_proba
 from sk_deltauq._prediction_sets import HeldOutLabels
-from sk_deltauq._temperature import NearestRows, Temperature, find_reach
+from sk_deltauq._temperature import Temperature
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.held_out_logits import HeldOutLogits, score_outliers_held_out
 from sk_deltauq._training.logit_calibration import (

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from sk_deltauq._nearest_rows import NearestRows
 from sk_deltauq._outlier_scores import average_log_proba, measure_entropy
 from sk_deltauq._predictor import take_root
-from sk_deltauq._temperature import NearestRows, Temperature
+from sk_deltauq._temperature import Temperature
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.held_out_logits import HeldOutLogits
 from sk_deltauq._training.net import StackedNet

@@ -9,6 +9,7 @@ import torch
 
 from sk_deltauq._estimators.classifier_calibration import ClassifierCalibration
 from sk_deltauq._estimators.reverse_anchoring import measure_label_loss, score_reversed
+from sk_deltauq._nearest_rows import measure_squashed_distance
 from sk_deltauq._outlier_scores import (
     KINDS,
     NO_HELD_OUT_ROWS,
@@ -17,7 +18,6 @@ from sk_deltauq._outlier_scores import (
     measure_energy,
     measure_entropy,
 )
-from sk_deltauq._temperature import measure_squashed_distance
 
 
 def score_outliers(classifier: Any, X, kind: str) -> np.ndarray:

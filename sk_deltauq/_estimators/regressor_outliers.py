@@ -13,6 +13,7 @@ from sk_deltauq._estimators.reverse_anchoring import (
     score_reversed,
 )
 from sk_deltauq._host import Stream, numpy_rng
+from sk_deltauq._nearest_rows import NearestRows, measure_squashed_distance
 from sk_deltauq._outlier_scores import (
     NO_HELD_OUT_ROWS,
     REGRESSOR_KINDS,
@@ -20,7 +21,6 @@ from sk_deltauq._outlier_scores import (
     check_kind,
 )
 from sk_deltauq._predictor import Predictor, compute_moments
-from sk_deltauq._temperature import NearestRows, measure_squashed_distance
 from sk_deltauq._training.calibration import OutOfFold
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.held_out_spreads import score_held_out_spreads

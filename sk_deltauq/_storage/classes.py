@@ -52,7 +52,7 @@ _MODULES = {
     "HeldOutScores": "sk_deltauq._outlier_scores",
     "HeldOutSpreads": "sk_deltauq._outlier_scores",
     "LabelledRows": "sk_deltauq._estimators.reverse_anchoring",
-    "NearestRows": "sk_deltauq._temperature",
+    "NearestRows": "sk_deltauq._nearest_rows",
     "RegressorOutliers": "sk_deltauq._estimators.regressor_outliers",
     "Temperature": "sk_deltauq._temperature",
     # transformations of the target

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from sk_deltauq._nearest_rows import measure_nearest, measure_squashed_distance
 from sk_deltauq._outlier_scores import HeldOutScores, average_log_proba, measure_entropy
-from sk_deltauq._temperature import measure_nearest, measure_squashed_distance
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.net import StackedNet
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from sk_deltauq._nearest_rows import measure_squashed_distance
 from sk_deltauq._outlier_scores import HeldOutSpreads
-from sk_deltauq._temperature import measure_squashed_distance
 from sk_deltauq._training.calibration import OutOfFold
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.held_out_logits import MOST_ROWS, N_REFERENCES, choose_rows
