@@ -20,6 +20,7 @@ from benchmarks_uci.classification.protocols import (
 )
 from benchmarks_uci.datasets import Sources
 from benchmarks_uci.engine.study import Split, Study
+from benchmarks_uci.timing import warm_up
 
 N_PHOTOS = 2000
 
@@ -44,9 +45,8 @@ class ImageSet:
 def fit_and_score(model: Any, split: Split, dataset: ImageSet, strange: np.ndarray) -> dict:
     """Fit on the training images, score the test images, and rank them against strange ones."""
     from benchmarks_uci.classification.scores import score_outliers, score_probabilities
-    from benchmarks_uci.regression.scores import warm_up  # imports torch
 
-    warm_up(model, None)
+    warm_up(model)
     start = time.process_time()
     model.fit(dataset.X[split.train], dataset.y[split.train])
     fitted = time.process_time()

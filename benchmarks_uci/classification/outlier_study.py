@@ -20,6 +20,7 @@ from benchmarks_uci.classification.shifts import (
     read_strengths,
 )
 from benchmarks_uci.engine.study import Method, Split, Study
+from benchmarks_uci.timing import warm_up
 
 # The networks that take part, and the score that each is judged by. A baseline has the entropy of
 # its prediction, as in the literature; with a plus sign, it has the score of Delta-UQ.
@@ -59,7 +60,7 @@ PEERS = {
 
 def fit_and_score(model: Any, kind: str, seed: int, split: Split, dataset) -> dict:
     """Fit on the training rows, and score the test rows with `kind`; AUROC of all kinds too."""
-    _warm_up(model)
+    warm_up(model)
     start = time.process_time()
     y_train = dataset.y[split.train]
     model.fit(dataset.X[split.train], y_train)
@@ -115,13 +116,6 @@ def compare(inside: dict, outside: dict) -> dict[str, dict[str, float]]:
     from benchmarks_uci.classification.scores import score_outliers
 
     return {name: score_outliers(inside[name], outside[name]) for name in inside}
-
-
-def _warm_up(model) -> None:
-    """Import what the first fit of a process imports, so that the fit is not charged for it."""
-    from benchmarks_uci.regression.scores import warm_up  # imports torch
-
-    warm_up(model, None)
 
 
 def _load(name, sources):

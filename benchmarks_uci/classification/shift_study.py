@@ -19,11 +19,12 @@ from benchmarks_uci.classification.shifts import (
     read_strengths,
 )
 from benchmarks_uci.engine.study import Split, Study
+from benchmarks_uci.timing import warm_up
 
 
 def fit_and_score(model: Any, seed: int, split: Split, dataset: sets.LabelledSet) -> dict:
     """Fit on the training rows, and score clean and shifted test rows."""
-    _warm_up(model)
+    warm_up(model)
     # Processor time, because a fit has one thread: other work of the machine does not count.
     start = time.process_time()
     model.fit(dataset.X[split.train], dataset.y[split.train])
@@ -93,13 +94,6 @@ def _find_variants() -> tuple[type, ...]:
     from benchmarks_uci.classification.variants import BatchTempered, MeanOnly, Naive  # torch
 
     return BatchTempered, MeanOnly, Naive
-
-
-def _warm_up(model) -> None:
-    """Import what the first fit of a process imports, so that the fit is not charged for it."""
-    from benchmarks_uci.regression.scores import warm_up  # imports torch
-
-    warm_up(model, None)
 
 
 def _load(name, sources):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -24,6 +23,7 @@ from scipy.stats import qmc
 from sklearn.base import BaseEstimator
 
 from benchmarks_uci.optimisation.problems import Problem
+from benchmarks_uci.timing import load_optimizer
 from sk_deltauq.optimize import Optimizer
 
 
@@ -46,7 +46,7 @@ class Search(ABC, BaseEstimator):
         """
         y = np.array([problem.function(x) for x in X])
         n_steps = problem.n_steps if self.n_steps is None else self.n_steps
-        _load_optimizer()
+        load_optimizer()
         propose, seconds = self._start(problem, X, y), []
         for _ in range(n_steps):
             start = time.process_time()
@@ -143,12 +143,6 @@ class LastLayerSearch(ModelSearch):
         model = VBLLModel(in_features=U.shape[1], device="cpu")
         model.fit(U, values, optimization_settings={"num_epochs": self.max_iter})
         return model
-
-
-@functools.cache
-def _load_optimizer() -> None:
-    """Import what the first fit of a process imports, so that no step is charged for it."""
-    torch.optim.Adam([torch.zeros(1, requires_grad=True)])
 
 
 def maximise_improvement(model: Model, values: torch.Tensor, n_parameters: int) -> np.ndarray:

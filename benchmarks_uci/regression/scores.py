@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import time
 from typing import Any
 
 import numpy as np
-import torch
 from scipy.stats import spearmanr
-from sklearn.base import BaseEstimator
 
-import sk_deltauq
 from benchmarks_uci.datasets import Dataset
 from benchmarks_uci.engine.study import Split
 from benchmarks_uci.regression.metrics import COVERAGE, LEVELS
+from benchmarks_uci.timing import warm_up
 from sk_deltauq import metrics
 
 
@@ -68,16 +64,3 @@ def count_below_quantiles(y, dist) -> list[float]:
     # y is at most its q-quantile if the cdf just left of y is still below q.
     below = dist.cdf(np.nextafter(y, -np.inf))
     return [float(np.mean(below < level)) for level in LEVELS]
-
-
-def warm_up(model: BaseEstimator, requires: str | None) -> None:
-    """Import what the first fit of a process imports, so that the fit is not charged for it."""
-    if requires:
-        importlib.import_module(requires)
-    if type(model).__module__.startswith(sk_deltauq.__name__):
-        _load_optimizer()
-
-
-@functools.cache
-def _load_optimizer():
-    torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # loads torch's compiler: seconds

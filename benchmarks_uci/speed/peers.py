@@ -19,8 +19,8 @@ from sklearn.model_selection import train_test_split
 from benchmarks_uci import datasets
 from benchmarks_uci.regression import external
 from benchmarks_uci.regression.methods import METHODS
-from benchmarks_uci.regression.scores import warm_up
 from benchmarks_uci.speed.results import Result, speed_up
+from benchmarks_uci.timing import warm_up
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq.metrics import gaussian_nll
 
