@@ -7,6 +7,7 @@ import importlib.metadata
 import math
 import os
 import platform
+import subprocess
 import traceback
 import warnings
 from dataclasses import asdict
@@ -103,8 +104,21 @@ def _versions():
     return {
         "python": platform.python_version(),
         "sk_deltauq": sk_deltauq.__version__,
+        **find_commit(Path(sk_deltauq.__file__).parents[1]),
         **{name: importlib.metadata.version(name) for name in _PACKAGES},
     }
+
+
+def find_commit(root: Path) -> dict[str, str]:
+    """Return the commit of a checkout, with "-dirty" if files differ; nothing elsewhere."""
+    if not (root / ".git").exists():
+        return {}
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude", "*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):  # no git, or a checkout of another user
+        return {}
+    return {"commit": done.stdout.strip()}
 
 
 @functools.cache

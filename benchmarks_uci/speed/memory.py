@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import resource
 import subprocess
 import sys
 from statistics import median
@@ -115,6 +114,8 @@ def peak_bytes() -> int:
             line = next(line for line in file if line.startswith("VmHWM"))
         return int(line.split()[1]) * 1024
     except (OSError, StopIteration):
+        import resource  # Windows has none
+
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

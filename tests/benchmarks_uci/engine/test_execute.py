@@ -1,5 +1,8 @@
 import dataclasses
 import json
+import re
+import shutil
+import subprocess
 import warnings
 
 import numpy as np
@@ -174,3 +177,21 @@ def test_impossible_task_is_a_record_too(task, text):
     record = run_task(task, toy_dataset(in_original_order=False))
     assert record["status"] == "failed"
     assert text in record["error"]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_the_commit_of_a_checkout_is_found(tmp_path):
+    def git(*words):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", "-C", tmp_path, *identity, *words], check=True, capture_output=True)
+
+    assert execute.find_commit(tmp_path) == {}
+    (tmp_path / "file").write_text("one")
+    git("init")
+    assert execute.find_commit(tmp_path) == {}  # no commit yet
+    git("add", "file")
+    git("commit", "-m", "first")
+    clean = execute.find_commit(tmp_path)["commit"]
+    assert re.fullmatch("[0-9a-f]{7,40}", clean)
+    (tmp_path / "file").write_text("two")
+    assert execute.find_commit(tmp_path) == {"commit": f"{clean}-dirty"}
