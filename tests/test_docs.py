@@ -4,6 +4,7 @@ import contextlib
 import doctest
 import io
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -74,22 +75,29 @@ def test_readme_links_to_files_that_exist():
 
 
 def command_lines():
-    """The text after `python -m benchmarks_uci` on each line of the README and the pages."""
-    found = re.findall(r"python -m benchmarks_uci *([^`\n]*)", README + PAGES)
-    return sorted(set(found))
+    """The text after `python -m benchmarks_uci` in each command of the README and the pages."""
+    text = re.sub(r"\\\n\s*", "", README + PAGES)  # commands of several lines
+    found = re.findall(r"python -m benchmarks_uci *([^`\n]*)", text)
+    return sorted({re.sub(r"\s*(?:> .*|#.*)$", "", line) for line in found})
 
 
 @pytest.mark.parametrize("line", command_lines())
-def test_commands_and_options_that_are_shown_exist(line):
-    words = line.split()
-    name, *after = words if words and not words[0].startswith("-") else ["run"]
-    parameters = [*PARAMETERS[name]]
-    command = cli.get_command(None, name)
+def test_commands_that_are_shown_have_valid_names_options_and_values(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line.replace("cuda", "cpu"))
+    if "--help" in words or "deltauq,ridge" in words:  # ridge is a method of the reader
+        return
+    if not words or words[0].startswith("-"):
+        words = ["run", *words]
+    for i, word in enumerate(words):  # files and folders of the reader
+        if words[i - 1] in ("--data-dir", "--known"):
+            (tmp_path / word).mkdir(parents=True, exist_ok=True)
+        if words[i - 1] == "--out":
+            (tmp_path / word).parent.mkdir(parents=True, exist_ok=True)
+    command = cli
     while isinstance(command, click.Group):  # such as: classification shift run
-        command = command.commands[after.pop(0)]
-        parameters += command.params
-    options = {o for parameter in parameters for o in parameter.opts}
-    assert {word for word in words if word.startswith("--")} <= options | {"--help"}
+        command = command.get_command(click.Context(command), words.pop(0))
+    command.make_context("command", words)  # raises an error for a wrong option or value
 
 
 @pytest.mark.parametrize("text", [README, BENCHMARK], ids=["README", "page"])
@@ -155,8 +163,13 @@ def test_pages_show_every_table(tables):
 
 
 def test_pages_report_all_committed_results():
-    committed = (ROOT / "benchmarks_uci" / "results").glob("*.csv")
-    assert shown("benchmark-report") == sorted(path.stem for path in committed)
+    """The earlier ones only where this version has none."""
+    results = ROOT / "benchmarks_uci" / "results"
+    names = {path.stem for path in results.glob("*.csv")}
+    earlier = {path.stem for path in (results / "earlier-version").glob("*.csv")} - names
+    assert shown("benchmark-report") == sorted(
+        [*names, *(f"earlier-version/{name}" for name in earlier)]
+    )
 
 
 def test_tables_list_every_set_and_method(tables):
@@ -192,10 +205,11 @@ def test_reports_of_committed_results_are_markdown(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
     from reports import report
 
-    text, sources_of_report = report("hl90-default", tmp_path / "plots")
-    assert text.startswith("## hl90, preset default\n")
-    assert "](plots/hl90-default-calibration.svg)" in text
-    assert [path.name for path in (tmp_path / "plots").iterdir()] == [
-        "hl90-default-calibration.svg"
+    text, sources_of_report = report("hl90-refined", tmp_path / "plots")
+    assert text.startswith("## hl90, preset refined\n")
+    assert "](plots/hl90-refined-calibration.svg)" in text
+    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == [
+        "hl90-refined-calibration.svg",
+        "hl90-refined-ranks.svg",
     ]
     assert [path.suffix for path in sources_of_report] == [".csv", ".json"]

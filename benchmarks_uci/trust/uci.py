@@ -1,7 +1,7 @@
 """Tables of the UCI sets that compare two versions of the package on the same splits.
 
-The main results are from the version before; `results/trust/uci-*.csv` are from this version. They
-may have fewer sets or splits. A table then shows the splits that both versions have.
+`results/*.csv` are from this version, `results/earlier-version/*.csv` from the version before. One
+may have fewer sets or splits than the other. A table shows the splits that both versions have.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from benchmarks_uci.analysis.paired import compare, format_p
 from benchmarks_uci.analysis.tables import escape, format_value, write_bullets, write_pipes
 from benchmarks_uci.engine.records import read_compact
 from benchmarks_uci.regression.study import STUDY
-from benchmarks_uci.trust.results import FOLDER
 
+RESULTS = Path(__file__).parents[1] / "results"
+EARLIER = RESULTS / "earlier-version"
 BEFORE, NOW = "before", "now"
 OURS, ENSEMBLE = "deltauq-5", "deepensemble"
 COMPARED = ("deltauq", OURS)
@@ -28,16 +29,18 @@ PROTOCOLS = ("random80", "gap", "tail")
 ABSENT = "No results of this version."
 
 
-def read_frame(protocol: str, folder: Path = FOLDER) -> pd.DataFrame | None:
+def read_frame(protocol: str, folder: Path = RESULTS) -> pd.DataFrame | None:
     """Read both versions of a protocol as the frame of `make_frame`; None without results.
+
+    `folder` has the results of this version.
 
     Methods are named "deltauq-5, before" and "deltauq-5, now". An error says that both versions
     were not tested on the same rows.
     """
-    path = folder / f"uci-{protocol}.csv"
-    if not path.exists():
+    name = f"{protocol}-default.csv"
+    if not (folder / name).exists():
         return None
-    versions = {BEFORE: FOLDER.parent / f"{protocol}-default.csv", NOW: path}
+    versions = {BEFORE: EARLIER / name, NOW: folder / name}
     records = [
         {**record, "method": _label(record["method"], version)}
         for version, source in versions.items()
@@ -48,7 +51,7 @@ def read_frame(protocol: str, folder: Path = FOLDER) -> pd.DataFrame | None:
     return frame.assign(method=frame["method"].astype(str))
 
 
-def write_report(folder: Path = FOLDER) -> str:
+def write_report(folder: Path = RESULTS) -> str:
     """Return the tables of all protocols that have results, as Markdown."""
     parts = []
     for protocol in PROTOCOLS:
