@@ -99,7 +99,7 @@ class ConformityScores:
             )
 
     def bound(self, means: np.ndarray, stds: np.ndarray, coverage: float) -> np.ndarray:
-        """Return lower and upper bounds `(row, output, 2)`.
+        """Return lower and upper bounds `(row, output, 2)`; the mean of the folds lies between.
 
         `means` and `stds` are `(row, fold, output)`. Raises an error for too few held-out rows.
         """
@@ -112,8 +112,11 @@ class ConformityScores:
             # The mirror image of the upper bound; for one fold equal to mean - quantile * std.
             lower = -self._bound_above(-centres, scales, output, weight)
             upper = self._bound_above(centres, scales, output, weight)
-            bounds[:, output, 0] = np.minimum(lower, upper)  # may cross for a coverage below 0.5
-            bounds[:, output, 1] = np.maximum(lower, upper)
+            # For a coverage below 0.5 the bounds may cross. With one point inside every interval,
+            # intervals of a higher coverage contain the intervals of a lower one.
+            centre = centres.mean(axis=1)
+            bounds[:, output, 0] = np.minimum(lower, centre)
+            bounds[:, output, 1] = np.maximum(upper, centre)
         return bounds
 
     def _bound_above(self, centres, scales, output: int, weight: float) -> np.ndarray:

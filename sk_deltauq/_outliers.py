@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sk_deltauq._warnings import warn_caller
@@ -54,24 +56,33 @@ def find_gross_outliers(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return farthest[:n_outliers]
 
 
-def warn_about_outliers(Y: np.ndarray, weights: np.ndarray, rows: np.ndarray) -> None:
+def warn_about_outliers(
+    Y: np.ndarray, weights: np.ndarray, rows: np.ndarray, transform: Any = None
+) -> None:
     """Warn if gross outliers set the scale of a target.
 
     `Y` is `(row, target)`, `weights` is `(row,)`, and `rows` has the position of each row in the
-    user's table.
+    user's table. With `transform`, the fitted `target_transform_`, the transformed targets are
+    checked, because a logarithm makes a long tail harmless. A map by ranks makes every outlier
+    look harmless, but its inverse leads back to it, so the targets themselves are checked too.
     """
+    Z = Y if transform is None else transform.transform(Y)
     for output, values in enumerate(Y.T):
-        found = find_gross_outliers(values, weights)
+        found = find_gross_outliers(Z[:, output], weights)
+        if not len(found) and transform is not None and transform.hides_outliers(output):
+            found = find_gross_outliers(values, weights)
         if not len(found):
             continue
         shown = ", ".join(f"row {rows[i]}: {values[i]:.6g}" for i in found[:_MOST_SHOWN])
         more = f" and {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
         target = "y" if Y.shape[1] == 1 else f"output {output} of y"
+        name = None if transform is None else transform.names[output]
+        despite = "" if name is None else f" target_transform={name!r} does not help."
         warn_caller(
             f"{target} has extreme outliers ({shown}{more}), while the median is "
-            f"{np.median(values):.6g}. They set the scale of y, so predictions and standard "
-            "deviations will be far too rough for the other rows. Correct or remove these rows, "
-            "give them a small sample_weight, or use target_transform='yeo-johnson' or "
-            "'quantile'.",
+            f"{np.median(values):.6g}.{despite} They set the scale of y, so predictions and "
+            "standard deviations will be far too rough for the other rows. Check these values: "
+            "correct them, or remove their rows. A sample_weight must be tiny, below about 1e-8, "
+            "to take away their effect.",
             UncertaintyWarning,
         )

@@ -41,6 +41,10 @@ _FAR_OFFSET = 1e3
 # with many rare levels was 10 % lower. Values in 7 % of the rows or more are not affected.
 _LEAST_BINARY_STD = 0.25
 
+# A column has the floor of a column with two values too if less than this share of the weight has
+# other values than the commonest one. Without weights this takes more than 10 000 rows.
+_RARE_SHARE = 1e-4
+
 # Squares below this one lose digits in float64.
 _LEAST_SPREAD = np.sqrt(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
@@ -147,7 +151,7 @@ def keep_distinct_rows(estimator, X, Y, weights, groups, plan: FitPlan) -> tuple
     weights = scale_weights(weights)
     X, Y, groups, weights = drop_rows_without_weight(weights, X, Y, groups, weights)
     if not plan.resume:
-        X = encode_training_rows(estimator, X)
+        X = encode_training_rows(estimator, X, weights)
     if plan.partial:
         return X, Y, weights, groups
     kept, weights = merge_copies(X, Y, weights, groups)
@@ -188,7 +192,10 @@ def digest_rows(data: FitData) -> str:
 
 
 def add_validation_rows(data: FitData, X_val, targets, labels, x_scaler: Scaler) -> FitData:
-    """Attach the user's own rows to hold out; warn if some of them are training rows too."""
+    """Attach the user's own rows to hold out.
+
+    Warn if some of them are training rows too, or if most of them lie far outside.
+    """
     n_common = count_common_rows(data.X, data.y.numpy(), X_val, targets.numpy())
     if n_common:
         warn_caller(
@@ -198,7 +205,20 @@ def add_validation_rows(data: FitData, X_val, targets, labels, x_scaler: Scaler)
             UncertaintyWarning,
         )
     x = scale_to_tensor(X_val, x_scaler)
+    if _lies_far_outside(data.x.numpy(), x.numpy()).mean() > 0.5:
+        warn_caller(
+            "Most validation rows lie far outside the training rows. Transform X_val as X was "
+            "transformed (in a Pipeline: transform_input=['X_val']), or hold out other rows.",
+            UncertaintyWarning,
+        )
     return replace(data, validation=FitData(X_val, x, targets, torch.ones(len(x)), labels))
+
+
+def _lies_far_outside(x: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Say which new rows have a feature beyond the training rows by more than their range."""
+    low, high = x.min(axis=0), x.max(axis=0)
+    margin = high - low
+    return ((new < low - margin) | (new > high + margin)).any(axis=1)
 
 
 class Scaler(StandardScaler):
@@ -255,16 +275,35 @@ def fit_input_scaler(
 
     Nothing can be learnt from such a column, and a new value in it must not reach weights that
     were never trained. With `more_to_come` its scale is one, because it may vary later.
-    Otherwise a column with two values has at least the scale `_LEAST_BINARY_STD`.
+    Otherwise a column with two values has at least the scale `_LEAST_BINARY_STD`, relative to its
+    range, and so has a column in which nearly all the weight has one value.
     """
     scaler, constant = _fit_scaler(X, weights, "X", names)
     scaler.scale_ = np.where(constant, 1.0 if more_to_come else np.inf, scaler.scale_)
     scaler.constant_ = constant & (not more_to_come)
     if not more_to_come:
-        binary = find_binary_columns(X)
-        floor = _LEAST_BINARY_STD * np.ptp(X[:, binary], axis=0)
-        scaler.scale_[binary] = np.maximum(scaler.scale_[binary], floor)
+        for columns in (find_binary_columns(X), _find_rarely_varying(X, weights, scaler.scale_)):
+            floor = _LEAST_BINARY_STD * np.ptp(X[:, columns], axis=0)
+            scaler.scale_[columns] = np.maximum(scaler.scale_[columns], floor)
     return scaler
+
+
+def _find_rarely_varying(X: np.ndarray, weights: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Return the positions of columns in which nearly all the weight has one value.
+
+    `spread` are the standard deviations.
+    """
+    # The variance of such a column is below the share of the other values times its squared range,
+    # so only few columns are searched for their commonest value.
+    high, low = (f(axis=0).astype(np.float64) for f in (X.max, X.min))
+    limit = np.sqrt(_RARE_SHARE) * (high - low)
+    found = []
+    for column in np.flatnonzero(spread < limit):
+        _, which = np.unique(X[:, column], return_inverse=True)
+        shares = np.bincount(which, weights) / weights.sum()
+        if 1 - shares.max() < _RARE_SHARE:
+            found.append(column)
+    return np.array(found, dtype=int)
 
 
 def fit_target_scaler(Y: np.ndarray, weights: np.ndarray, *, more_to_come=False) -> Scaler:

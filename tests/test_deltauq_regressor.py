@@ -164,7 +164,7 @@ def test_quantiles_keep_their_order_and_never_cross(fitted, X):
 
 @pytest.mark.parametrize("level", [-0.1, 1.1, np.nan])
 def test_impossible_quantiles_and_coverages_are_refused(fitted, X, level):
-    with pytest.raises(ValueError, match=r"level in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"quantiles must be levels in \[0, 1\]"):
         fitted.predict_quantiles(X, [0.5, level])
     with pytest.raises(ValueError, match="coverage must be one number"):
         fitted.predict_interval(X, coverage=level)

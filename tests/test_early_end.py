@@ -12,9 +12,11 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
+from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._training import budget
 from sk_deltauq._training.net import StackedNet
 from sk_deltauq.baselines._pbp_filter import Filter
+from sk_deltauq.optimize import Optimizer
 from tests._helpers import ONE_PER_KIND, answers, assert_same_answers, mark_long, regressor
 from tests.test_common import PUBLIC_ESTIMATORS
 
@@ -189,3 +191,26 @@ def test_a_handler_of_the_host_program_stays():
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     assert len(seen) == 1
+
+
+def test_ctrl_c_in_a_step_of_a_larger_task_goes_on(press_in):
+    """A fit that is a step of a search must not end early in silence."""
+    X, y = make_data(DeltaUQRegressor)
+    model = make_small(DeltaUQRegressor)
+    before = vars(model).copy()
+    press_in(epoch=3)
+    with budget.raise_interrupts(), pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert vars(model) == before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_while_an_optimizer_asks_interrupts_it(press_in):
+    optimizer = Optimizer(
+        [(0, 1)], n_initial=2, surrogate=make_small(DeltaUQRegressor), random_state=0
+    )
+    optimizer.tell([[0.1], [0.5], [0.9]], [1.0, 2.0, 0.5])
+    press_in(epoch=3)
+    with pytest.raises(KeyboardInterrupt):
+        optimizer.ask()
+    assert len(optimizer.y_) == 3

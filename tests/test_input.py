@@ -236,6 +236,9 @@ def test_complex_numbers_are_refused(make, y):
         make().fit(table(), np.arange(N) + 1j)
     with pytest.raises(ValueError, match="Complex data not supported"):
         make().fit(table(), y).predict(table() + 1j)
+    frame = pd.DataFrame({"z": table()[:, 0] + 1j, "c": ["a", "b"] * (N // 2)})
+    with pytest.raises(ValueError, match="column 'z' with complex numbers"):
+        make().fit(frame, y)
 
 
 @pytest.mark.parametrize(

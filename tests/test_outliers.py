@@ -1,11 +1,15 @@
 """Gross outliers among the targets cause a warning; heavy tails and rare events do not."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, QuantileTransformer, StandardScaler
 
-from sk_deltauq._outliers import find_gross_outliers
+from sk_deltauq._estimators.target_transform import fit_target_transform
+from sk_deltauq._outliers import find_gross_outliers, warn_about_outliers
 from sk_deltauq.exceptions import UncertaintyWarning
 from tests._helpers import N, regressor, table, target
 
@@ -50,9 +54,77 @@ def test_the_warning_names_rows_values_and_the_ways_out():
     y, weights = target(regressor), np.ones(N)
     y[[9]] = 99999
     weights[0] = 0  # positions count the rows of weight zero
-    message = re.compile(r"^y has .*\(row 9: 99999\).*median.*sample_weight.*'yeo-johnson'", re.S)
+    message = re.compile(
+        r"^y has .*\(row 9: 99999\).*median.*[Cc]heck.*correct.*remove.*1e-8", re.S
+    )
     with pytest.warns(UncertaintyWarning, match=message) as caught:
         regressor().fit(table(), y, sample_weight=weights)
     assert caught[0].filename == __file__
+    assert "target_transform" not in str(caught[0].message)
     with pytest.warns(UncertaintyWarning, match=r"^output 1 of y has .*row 9"):
         regressor().fit(table(), np.column_stack([target(regressor), y]))
+
+
+# With a transformation
+
+
+def warn(values, choice):
+    """Return the warnings about a target and its transformation."""
+    ones = np.ones(len(values))
+    fitted = fit_target_transform([choice], values[:, None], ones)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_about_outliers(values[:, None], ones, np.arange(len(values)), fitted)
+    return [str(warning.message) for warning in caught]
+
+
+def draw_with_a_gross_outlier(n=300):
+    values = np.random.default_rng(3).normal(size=n)
+    values[0] = 1e5
+    return values
+
+
+BY_RANKS = [
+    "quantile",
+    QuantileTransformer(n_quantiles=20),
+    make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=20)),
+]
+
+
+@pytest.mark.parametrize("choice", ["yeo-johnson", StandardScaler(), *BY_RANKS], ids=str)
+def test_a_transformation_that_does_not_help_does_not_silence_the_warning(choice):
+    (message,) = warn(draw_with_a_gross_outlier(), choice)
+    assert "(row 0: 100000)" in message
+    assert "does not help" in message
+    assert "correct" in message
+    assert "sample_weight must be tiny" in message
+
+
+@pytest.mark.parametrize("choice", ["log", FunctionTransformer(np.log, np.exp)], ids=str)
+def test_a_logarithm_helps_against_large_values_and_not_against_tiny_ones(choice):
+    values = np.exp(0.5 * np.random.default_rng(0).normal(size=300))
+    values[7] = 1e3
+    assert find_gross_outliers(values, np.ones(300)).tolist() == [7]
+    assert warn(values, choice) == []
+    values[7] = 1e-30
+    (message,) = warn(values, choice)
+    assert "(row 7: 1e-30)" in message
+
+
+@pytest.mark.parametrize("name", sorted({*ORDINARY} - {"huge"}))
+@pytest.mark.parametrize("choice", ["log1p", "yeo-johnson", "quantile"])
+def test_ordinary_targets_cause_no_warning_after_a_transformation(name, choice):
+    for seed in range(10):
+        for n in (20, 200, 1000):
+            values = ORDINARY[name](np.random.default_rng(seed), n) * 1.0
+            if choice != "log1p" or values.min() > -1:
+                assert warn(values, choice) == []
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("choice", [None, "yeo-johnson", "quantile", "auto"])
+def test_a_fit_warns_with_every_transformation(choice):
+    rows = np.random.default_rng(3).normal(size=(60, 3))
+    model = regressor(target_transform=choice)
+    with pytest.warns(UncertaintyWarning, match=r"^y has extreme outliers \(row 0: 100000\)"):
+        model.fit(rows, draw_with_a_gross_outlier(60))

@@ -278,3 +278,26 @@ def test_verbose_shows_a_progress_bar_on_stderr(make, data, capsys):
     assert "3/3" in err
     make(verbose=False).fit(*data)
     assert capsys.readouterr() == ("", "")
+
+
+class Short(DeltaUQRegressor):
+    """A subclass with a constructor of its own."""
+
+    def __init__(self, max_iter=3):
+        super().__init__(max_iter=max_iter)
+
+
+def test_a_subclass_may_have_fewer_parameters(regression_data):
+    X, y = regression_data
+    model = Short().set_params(max_iter=4)
+    found = clone(model).fit(X, y)
+    assert found.n_iter_ == 4
+    assert found.get_params() == {"max_iter": 4}
+    assert found.predict_interval(X).shape == (len(X), 2)
+
+
+@pytest.mark.parametrize("name", ["cpu:0", "cpu"])
+def test_names_of_the_cpu_are_the_same(regression_data, name):
+    model = regressor(device=name).partial_fit(*regression_data)
+    model.set_params(device="cpu" if name == "cpu:0" else "cpu:0").partial_fit(*regression_data)
+    assert model.net_.device == "cpu"

@@ -7,6 +7,7 @@ from tests._helpers import (
     LEARN,
     N,
     answers,
+    assert_close_answers,
     assert_finite,
     assert_same_answers,
     regressor,
@@ -27,6 +28,24 @@ def test_a_row_of_weight_zero_is_as_good_as_absent(make, y, early_stopping):
     assert_same_answers(answers(weighted, X), answers(removed, X))
     np.testing.assert_array_equal(weighted.anchors_, removed.anchors_)
     assert weighted.anchors_.max() < 100
+
+
+def test_weights_count_rows_with_missing_values(make, y):
+    X = table().astype(float)
+    X[::4, 0], X[1::5, 2] = np.nan, np.nan
+    X[:, 1] += np.arange(N)  # no copies yet
+    weights = np.ones(N)
+    weights[:9] = 2
+    weighted = make().fit(X, y, sample_weight=weights)
+    repeated = make().fit(np.vstack([X, X[:9]]), np.r_[y, y[:9]])
+    assert_close_answers(answers(weighted, X), answers(repeated, X))
+    np.testing.assert_allclose(weighted.x_scaler_.mean_, repeated.x_scaler_.mean_)
+    spoilt, zero = np.vstack([X, [np.nan, 7, 1e6]]), np.r_[weights, 0]
+    absent = make().fit(spoilt, np.r_[y, y[:1]], sample_weight=zero)
+    assert_same_answers(answers(absent, X), answers(weighted, X))
+    tiny = make().fit(spoilt, np.r_[y, y[:1]], sample_weight=zero + 1e-14)
+    found, expected = (model.encoder_.transform(X) for model in (tiny, weighted))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("weights", [None, 3.0, np.ones(N), np.full(N, 5), [1] * N], ids=str)

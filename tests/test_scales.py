@@ -138,6 +138,24 @@ def test_small_changes_on_a_large_offset_are_seen(n):
     assert np.ptp(model.predict(exact)) > 0
 
 
+@pytest.mark.parametrize(("weight", "floor"), [(1.0, 0.0), (1e-6, 0.5)])
+def test_values_that_hardly_count_are_no_far_inputs(weight, floor):
+    X, weights = np.column_stack([np.zeros(300), np.linspace(-1, 1, 300)]), np.ones(300)
+    X[:2, 0], weights[:2] = [1, 2], weight
+    scales = fit_input_scaler(X, weights).scale_
+    mean = np.average(X, axis=0, weights=weights)
+    std = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
+    np.testing.assert_allclose(scales, np.maximum(std, [floor, 0]), rtol=1e-12)
+    assert fit_input_scaler(X, weights, more_to_come=True).scale_[0] < 1
+
+
+def test_one_far_value_leaves_the_scale_of_the_others():
+    X, weights = np.random.default_rng(0).normal(size=(300, 1)), np.ones(300)
+    X[0], weights[0] = 1e6, 1e-14
+    scale = fit_input_scaler(X, weights).scale_
+    np.testing.assert_allclose(scale, X[1:].std(), rtol=0.01)
+
+
 @pytest.mark.parametrize("value", [0.1, -1e12, 3e-9])
 def test_rounding_errors_are_constant(value):
     X = np.full((N, 1), value)

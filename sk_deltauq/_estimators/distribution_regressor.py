@@ -20,6 +20,7 @@ from sk_deltauq._estimators.target_transform import TargetTransform
 from sk_deltauq._estimators.targets import check_outputs, check_targets, transform_targets
 from sk_deltauq._validation import Scaler, check_weights
 from sk_deltauq.distributions import TransformedMixture
+from sk_deltauq.distributions._arrays import as_real
 
 # Rows whose mixtures are held at a time if only their quantiles are wanted.
 _BLOCK_ROWS = 8192
@@ -202,7 +203,11 @@ class DistributionRegressor(BaseUQ):
             values. If a level is outside [0, 1] or not a number, or if `quantiles` has more than
             one axis.
         """
-        levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+        levels = np.atleast_1d(as_real("quantiles", quantiles))
+        if levels.ndim > 1 or not np.all((levels >= 0) & (levels <= 1)):
+            raise ValueError(
+                f"quantiles must be levels in [0, 1], one or a 1-D array, got {quantiles!r}."
+            )
         return self._map_blocks(X, lambda dist: dist.ppf(levels))
 
     def sample_y(self, X, n_samples=1, random_state=None):

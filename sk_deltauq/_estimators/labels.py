@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,13 @@ def encode_labelled_rows(model: Any, X, y, sample_weight, plan: FitPlan) -> FitD
     X, y = check_table(model, X, y, reset=not plan.resume)
     weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
     X, y, weights, groups = drop_rows_without_weight(weights, X, y, weights, groups)
-    check_classification_targets(y)
+    y = convert_labels(y)
     if plan.partial and model.class_weight == "balanced":
         raise ValueError(
             "class_weight='balanced' needs all rows at once, and partial_fit sees "
             "only some. Give the weights as a dict {label: weight}, or use sample_weight."
         )
-    named = None if plan.classes is None else np.unique(np.asarray(plan.classes))
+    named = None if plan.classes is None else np.unique(_unwrap(np.asarray(plan.classes)))
     if not plan.resume:
         model.classes_ = np.unique(y) if named is None else named
     elif named is not None and not np.array_equal(named, model.classes_):
@@ -50,7 +51,7 @@ def encode_labelled_rows(model: Any, X, y, sample_weight, plan: FitPlan) -> FitD
         "with fit.",
     )
     if model.class_weight is not None:
-        factors = compute_class_weight(model.class_weight, classes=model.classes_, y=y)[labels]
+        factors = _weigh_classes(model, y, labels, weights)[labels]
         if not (np.isfinite(factors).all() and factors.min() >= 0):
             raise ValueError(
                 "class_weight must hold finite weights of at least zero, got "
@@ -72,10 +73,48 @@ def encode_labelled_rows(model: Any, X, y, sample_weight, plan: FitPlan) -> FitD
         return data
     with naming_validation_rows():
         X_val, y_val = check_table(model, *plan.validation, reset=False)
+    y_val = _unwrap(y_val)
     labels = _number_classes(
         model, y_val, "y_val", "Add rows with these labels to X, or drop them."
     )
     return add_validation_rows(data, X_val, _as_targets(labels), labels, model.x_scaler_)
+
+
+def convert_labels(y: np.ndarray) -> np.ndarray:
+    """Return labels of a type that scikit-learn knows; raise an error for other ones."""
+    y = _unwrap(y)
+    others = [v for v in y.ravel() if not isinstance(v, str)] if y.dtype == object else []
+    if others:
+        raise ValueError(
+            "Unknown label type: y must hold text, ints or bools, got the label "
+            f"{others[0]!r} of type {type(others[0]).__name__}. Convert the labels, for example "
+            "with [str(label) for label in y]."
+        )
+    check_classification_targets(y)
+    return y
+
+
+def _unwrap(labels: np.ndarray) -> np.ndarray:
+    """Return objects that are all numbers or bools as an array of such; others as they are."""
+    if labels.dtype == object and all(isinstance(v, Real | np.bool_) for v in labels.ravel()):
+        plain = np.array(labels.tolist())
+        # Floats would merge some ints that no type of integers holds together.
+        return plain if plain.dtype.kind in "biuf" and (plain == labels).all() else labels
+    return labels
+
+
+def _weigh_classes(model: Any, y, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the weight of each class of `classes_`.
+
+    Balanced classes have equal sums of weights. scikit-learn before 1.9 counts rows instead.
+    """
+    if model.class_weight != "balanced":
+        return compute_class_weight(model.class_weight, classes=model.classes_, y=y)
+    sums = np.bincount(labels, weights, minlength=len(model.classes_))
+    present = sums > 0
+    factors = np.zeros(len(sums))
+    factors[present] = weights.sum() / (present.sum() * sums[present])
+    return factors
 
 
 def _number_classes(model: Any, y, name: str, way_out: str) -> np.ndarray:

@@ -199,7 +199,12 @@ class ContinuedMap(MonotoneMap):
         return y
 
     def log_derivative(self, y):
-        return self.original.log_derivative(np.clip(y, self.low[0], self.high[0]))
+        found = self.original.log_derivative(np.clip(y, self.low[0], self.high[0]))
+        # A numerical derivative at an end of a clipped map would be half outside of it.
+        for (at, _, slope), outside in ((self.low, np.less_equal), (self.high, np.greater_equal)):
+            if np.isfinite(slope):
+                found = np.where(outside(y, at), np.log(slope), found)
+        return found
 
 
 def continue_map(original: MonotoneMap, y_min: float, y_max: float) -> ContinuedMap:

@@ -6,6 +6,8 @@ from abc import abstractmethod
 from functools import partial
 from typing import Any, ClassVar
 
+from sklearn.utils import column_or_1d
+
 from sk_deltauq._estimators.classifier import BaseClassifier
 from sk_deltauq._estimators.classifier_calibration import (
     KINDS,
@@ -13,8 +15,8 @@ from sk_deltauq._estimators.classifier_calibration import (
     check_calibration,
     resolve_calibration,
 )
-from sk_deltauq._estimators.labels import encode_labelled_rows
-from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS
+from sk_deltauq._estimators.labels import convert_labels, encode_labelled_rows
+from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS, read_params
 from sk_deltauq._networks.heads import CategoricalHead
 from sk_deltauq._sklearn import StrOptions
 from sk_deltauq._training.corruption import find_corruption
@@ -42,13 +44,40 @@ class NetworkClassifier(BaseClassifier):
         """Trained `skorch.NeuralNet`; `net_.module_` is the torch module with all members."""
         return self._trained_.net
 
+    def score(self, X, y, sample_weight=None):
+        """Return the accuracy: the fraction of rows whose predicted class is right.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If `X`, `y` or `sample_weight` is invalid, for example with another number of rows.
+        """
+        # scikit-learn compares no ints in an object array with predicted ints.
+        return super().score(X, convert_labels(column_or_1d(y)), sample_weight)
+
     @abstractmethod
     def _method(self, plan: FitPlan) -> Method:
         """Return the method, made from the current parameters."""
 
     def _set_up(self, X, y, sample_weight, plan: FitPlan):
         data = encode_labelled_rows(self, X, y, sample_weight, plan)
-        params = self.get_params(deep=False)
+        params = read_params(self)
         method, make_head = self._method(plan), partial(CategoricalHead, len(self.classes_))
         embedding = None if params["embedding"] == "auto" else params["embedding"]
         previous, name = self._trained_ if plan.resume else None, type(self).__name__

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS, TARGET_CONSTRAINT
+from sk_deltauq._estimators.parameters import NETWORK_CONSTRAINTS, TARGET_CONSTRAINT, read_params
 from sk_deltauq._estimators.prediction import PREDICTORS
 from sk_deltauq._estimators.regressor import BaseRegressor
 from sk_deltauq._estimators.regressor_outliers import (
@@ -127,7 +127,7 @@ class NetworkRegressor(BaseRegressor):
         """Return the method, made from the current parameters."""
 
     def _set_up(self, X, y, sample_weight, plan: FitPlan):
-        data, params = encode_rows(self, X, y, sample_weight, plan), self.get_params(deep=False)
+        data, params = encode_rows(self, X, y, sample_weight, plan), read_params(self)
         method = self._method(plan)
         # The loss of a variational network is a bound on the evidence, without such weights.
         noise, nll_beta = params["noise"], params.get("nll_beta", 0.0)

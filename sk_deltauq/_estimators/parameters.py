@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -61,6 +62,14 @@ TARGET_CONSTRAINT: dict[str, Any] = {
         None,
     ],
 }
+
+
+def read_params(estimator: Any) -> dict[str, Any]:
+    """Return all parameters of an estimator of this package by name.
+
+    Unlike `get_params`, it reads those that the `__init__` of a subclass leaves at their defaults.
+    """
+    return {f.name: getattr(estimator, f.name) for f in fields(estimator) if f.init}
 
 
 def drop_constraints(constraints: dict[str, Any], *names: str) -> dict[str, Any]:

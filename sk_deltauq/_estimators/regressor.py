@@ -71,7 +71,8 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, DistributionRegressor):
         `learning_rate_init` and `batch_size` may change between calls. Delta-UQ draws its anchors
         from all rows so far, an anchor ensemble only from the rows of the first call. With
         `anchors="neighbours"`, the first call learns the metric, so it needs a few hundred rows.
-        After `fit`, the calibration stays as it was, and becomes wrong: the first call warns.
+        After `fit`, the calibration, if any, stays as it was and becomes wrong: the first call
+        warns.
 
         Parameters
         ----------

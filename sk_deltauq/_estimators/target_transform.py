@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ from sk_deltauq._estimators.monotone_maps import (
     continue_map,
 )
 from sk_deltauq._host import draw_seed
+from sk_deltauq._training.budget import raise_interrupts
 from sk_deltauq._warnings import warn_caller
 from sk_deltauq.distributions import TransformedMixture
 from sk_deltauq.exceptions import UncertaintyWarning
@@ -34,14 +36,19 @@ _SAMPLE = 1000
 # Rows between two knots of "quantile": with fewer the density is noise.
 _ROWS_PER_KNOT, _FEWEST_KNOTS, _MOST_KNOTS = 20, 5, 100
 
-# Beyond these powers the inverse Yeo-Johnson transformation explodes just outside the data.
-_POWERS = (-2.0, 4.0)
+# Between these powers the Yeo-Johnson transformation has no asymptote. Below 0 it is bounded above
+# for positive targets, above 2 it is bounded below for negative ones. Its inverse then explodes
+# near the bound, and with it the mean and the standard deviation.
+_POWERS = (0.0, 2.0)
 
 # "auto" needs a mean gain of the held-out log density of this many standard errors and nats.
 _STANDARD_ERRORS, _GAIN = 2.0, 0.02
 
 # "auto" compares on at least and on at most this many rows.
 _FEWEST_ROWS, _MOST_ROWS = 20, 4000
+
+# "auto" fits to each half of the rows, with and without transformation.
+_N_HALVES, _N_TRIALS = 2, 4
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,15 @@ class TargetTransform:
     def inverse_transform(self, Z: np.ndarray) -> np.ndarray:
         """Map transformed targets `(row, output)` to targets."""
         return np.stack([g.inverse(Z[:, j]) for j, g in enumerate(self.maps)], axis=1)
+
+    def hides_outliers(self, output: int) -> bool:
+        """Return whether the map of an output goes by ranks, which do not show gross outliers."""
+        found: Any = self.maps[output]
+        fitted = getattr(getattr(found, "original", None), "transformer", None)
+        steps = [step for _, step in getattr(fitted, "steps", [("", fitted)])]
+        return isinstance(found, PiecewiseLinearMap) or any(
+            isinstance(step, QuantileTransformer) for step in steps
+        )
 
 
 def fit_target_transform(names, Y: np.ndarray, weights: np.ndarray) -> TargetTransform:
@@ -209,6 +225,7 @@ def choose_names(estimator, X, Y, weights, groups, *, partial: bool) -> list[str
 
     Copies of `estimator` are fitted to each half of the rows, with and without transformation.
     Their log densities of the other half are compared row by row, in the units of the target.
+    If `max_time` ends first, the rows compared so far decide.
     """
     n_outputs = Y.shape[1]
     if estimator.get_params(deep=False).get("noise", "") is None:
@@ -230,38 +247,97 @@ def choose_names(estimator, X, Y, weights, groups, *, partial: bool) -> list[str
         return [None] * n_outputs
     if not any(candidates):
         return candidates
-    gain, weights = _measure_gain(estimator, X, Y, weights, groups, candidates)
+    gain, weights, compared = _measure_gain(estimator, X, Y, weights, groups, candidates)
+    names: list[str | None] = [None] * n_outputs
+    if compared.any():
+        is_better = _is_clearly_positive(gain[compared], weights[compared])
+        names = [name if yes else None for name, yes in zip(candidates, is_better, strict=True)]
+    if not compared.all():
+        chosen = ", ".join(repr(name) for name in names)
+        warn_caller(
+            f"max_time={estimator.max_time:g} ended the trials of target_transform='auto' after "
+            f"{compared.sum()} of {len(compared)} rows were compared. The choice is {chosen} "
+            "(None is no transformation). Raise max_time, or name a transformation.",
+            UncertaintyWarning,
+        )
+    return names
+
+
+def _is_clearly_positive(gain, weights):
+    """Return for each output whether the mean of `gain`, `(row, output)`, is clearly positive."""
     mean = np.average(gain, axis=0, weights=weights)  # (output,)
     error = np.sqrt(np.square(weights[:, None] * (gain - mean)).sum(axis=0)) / weights.sum()
-    is_better = mean > np.maximum(_STANDARD_ERRORS * error, _GAIN)
-    return [name if better else None for name, better in zip(candidates, is_better, strict=True)]
+    return mean > np.maximum(_STANDARD_ERRORS * error, _GAIN)
 
 
 def _measure_gain(estimator, X, Y, weights, groups, candidates):
-    """Gain of the log density of held-out rows, `(row, output)`, and the weights of the rows."""
+    """Measure by how much the candidates raise the log density of held-out rows.
+
+    Return the gain `(row, output)`, the weights of the rows, and which rows were compared before
+    `max_time` was over.
+    """
     seed = draw_seed(estimator.random_state)
     if len(Y) > _MOST_ROWS:
         some = np.random.default_rng(seed).choice(len(Y), _MOST_ROWS, replace=False)
         X, Y, weights = X[some], Y[some], weights[some]
         groups = None if groups is None else groups[some]
-    model: Any = clone(estimator)
-    model.set_params(target_transform=None, random_state=seed, warm_start=False, verbose=False)
-    model.set_params(categorical_features=None)  # the rows are encoded
-    splitter = KFold(2, shuffle=True, random_state=seed % 2**32)
+    model = _make_trial_model(estimator, seed)
+    splitter = KFold(_N_HALVES, shuffle=True, random_state=seed % 2**32)
     if groups is not None:
-        splitter = GroupKFold(2)
-    gain = np.zeros(Y.shape)
-    with warnings.catch_warnings():
+        splitter = GroupKFold(_N_HALVES)
+    gain, compared = np.zeros(Y.shape), np.zeros(len(Y), dtype=bool)
+    clock = _TrialClock(getattr(estimator, "max_time", None))
+    # Nothing is fitted yet that a Ctrl-C could keep, so it ends the fit, not only a trial.
+    with warnings.catch_warnings(), raise_interrupts():
         warnings.simplefilter("ignore")  # the halves are no models for the user
         for train, test in splitter.split(X, groups=groups):
             known: dict[str, Any] = {"sample_weight": weights[train]}
             if groups is not None and len(np.unique(groups[train])) > 1:
                 known["groups"] = groups[train]
             for sign, names in ((-1, [None] * Y.shape[1]), (1, candidates)):
+                if not clock.allow(model):
+                    return gain, weights, compared
                 fitted = fit_target_transform(names, Y[train], weights[train])
                 target = fitted.transform(Y[train])
                 model.fit(X[train], target if target.shape[1] > 1 else target[:, 0], **known)
                 dist = TransformedMixture(model.predict_dist(X[test]), fitted.maps)
                 y = Y[test] if Y.shape[1] > 1 else Y[test, 0]
                 gain[test] += sign * dist.log_pdf(y).reshape(len(test), -1)
-    return gain, weights
+            compared[test] = True
+    return gain, weights, compared
+
+
+def _make_trial_model(estimator, seed: int) -> Any:
+    """Return a copy of an estimator that "auto" can fit to half of the rows."""
+    model: Any = clone(estimator)
+    model.set_params(target_transform=None, random_state=seed, warm_start=False, verbose=False)
+    model.set_params(categorical_features=None)  # the rows are encoded
+    params = model.get_params(deep=False)
+    if "early_stopping" in params:  # True needs more rows than a half may have
+        model.set_params(early_stopping="auto")
+    if params.get("net_params"):  # callbacks are for the model of the user, once
+        kept = {k: v for k, v in params["net_params"].items() if k.split("__")[0] != "callbacks"}
+        model.set_params(net_params=kept)
+    return model
+
+
+class _TrialClock:
+    """Divides `max_time` among the trials of "auto"."""
+
+    def __init__(self, max_time: float | None):
+        self._end = None if max_time is None else time.monotonic() + max_time
+        self._n_left = _N_TRIALS
+
+    def allow(self, model) -> bool:
+        """Give a model its part of the time that is left; return whether there is any.
+
+        Equal parts keep the comparison fair. What one trial does not use goes to the later ones.
+        """
+        if self._end is None:
+            return True
+        left = self._end - time.monotonic()
+        if left <= 0:
+            return False
+        model.set_params(max_time=left / self._n_left)
+        self._n_left -= 1
+        return True

@@ -33,11 +33,8 @@ def encode_rows(regressor, X, y, sample_weight, plan: FitPlan) -> FitData:
     """
     X, Y = check_targets(regressor, X, y, reset=not plan.resume)
     weights, groups = check_weights(sample_weight, X), check_groups(plan.groups, X)
-    # A named transformation is one of the ways out that the warning names.
-    wanted = regressor.target_transform
-    if not plan.resume and (wanted is None or wanted == "auto"):
-        places = np.flatnonzero(weights > 0)
-        warn_about_outliers(Y[places], weights[places], places)
+    places = np.flatnonzero(weights > 0)  # in the table of the user, for a warning
+    given = Y[places], weights[places], places
     X, Y, weights, groups = keep_distinct_rows(regressor, X, Y, weights, groups, plan)
     if plan.resume:
         check_outputs(regressor, Y, "y")
@@ -45,10 +42,12 @@ def encode_rows(regressor, X, y, sample_weight, plan: FitPlan) -> FitData:
         Y = transform_targets(regressor, Y)
         check_still_constant(Y, regressor.y_scaler_, "y")
     else:
-        regressor.n_outputs_, regressor._wanted_transform_ = Y.shape[1], wanted
+        regressor.n_outputs_ = Y.shape[1]
+        regressor._wanted_transform_ = regressor.target_transform
         regressor.target_transform_ = resolve_target_transform(
             regressor, X, Y, weights, groups, partial=plan.partial
         )
+        warn_about_outliers(*given, regressor.target_transform_)
         Y = transform_targets(regressor, Y)
         regressor.y_scaler_ = fit_target_scaler(Y, weights, more_to_come=plan.partial)
     targets = scale_to_tensor(Y, regressor.y_scaler_)

@@ -14,6 +14,8 @@ from sk_deltauq._tables.frames import find_kind, is_frame, list_kinds, read_cell
 _WAYS_OUT = {
     "date": "dates or times. Convert them to numbers, such as days since a start, or to "
     "categories, such as the month",
+    "complex": "complex numbers. Convert each of them to two columns of numbers, such as the real "
+    "and the imaginary part",
     "mixed": "text and numbers. Convert each of them to one type, for example with "
     "X[name].astype(str) or pandas.to_numeric(X[name], errors='coerce')",
     "other": "cells that are neither numbers nor text, such as lists. Convert them",
@@ -120,6 +122,8 @@ def _clean(cell):
     """Return a cell as text, number or None, without types of other packages."""
     if is_missing(cell):
         return None
+    if isinstance(cell, np.floating) and cell.dtype.itemsize < 8:
+        return float(str(cell))  # the digits that are printed, as in a column of short floats
     if isinstance(cell, np.generic):
         cell = cell.item()
     if isinstance(cell, bytes):

@@ -65,13 +65,16 @@ def check_table(estimator, X, y: Any = "no_validation", *, reset: bool, **check_
     return _complete(estimator, found, reset=reset)
 
 
-def encode_training_rows(estimator, X: np.ndarray | Table) -> np.ndarray:
-    """Set `encoder_` of the estimator, and encode the training rows, which all have a weight."""
+def encode_training_rows(estimator, X: np.ndarray | Table, weights: np.ndarray) -> np.ndarray:
+    """Set `encoder_` of the estimator, and encode the training rows.
+
+    All `weights`, `(row,)`, are positive.
+    """
     estimator.encoder_ = None
     if not isinstance(X, Table):
         return X
     if X.columns.categories or np.isnan(X.numbers).any():
-        estimator.encoder_ = TableEncoder(X.columns).fit(X)
+        estimator.encoder_ = TableEncoder(X.columns).fit(X, weights)
         return estimator.encoder_.encode(X)
     return X.numbers
 

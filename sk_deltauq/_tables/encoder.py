@@ -80,7 +80,7 @@ class TableEncoder:
     columns : Columns
         Names of the columns, and which of them are categories.
     imputer_ : SimpleImputer or None
-        Means and indicators; None without columns of numbers.
+        Weighted means and indicators; None without columns of numbers.
     one_hot_ : OneHotEncoder or None
         Levels of the categories, in `categories_`; None without categories.
     """
@@ -88,8 +88,8 @@ class TableEncoder:
     def __init__(self, columns: Columns):
         self.columns = columns
 
-    def fit(self, table: Table) -> TableEncoder:
-        """Learn means and levels from checked training rows."""
+    def fit(self, table: Table, weights: np.ndarray | None = None) -> TableEncoder:
+        """Learn means and levels from checked training rows with positive weights, `(row,)`."""
         imputer = SimpleImputer(add_indicator=True, keep_empty_features=True)
         one_hot = OneHotEncoder(
             handle_unknown="infrequent_if_exist",
@@ -97,6 +97,8 @@ class TableEncoder:
             sparse_output=False,
         )
         self.imputer_ = imputer.fit(table.numbers) if table.numbers.shape[1] else None
+        if self.imputer_ is not None and weights is not None and np.ptp(weights) > 0:
+            _weight_means(self.imputer_, table.numbers, weights)
         self.one_hot_ = one_hot.fit(table.labels) if table.labels.shape[1] else None
         self._warn_about_columns(table)
         return self
@@ -130,6 +132,8 @@ class TableEncoder:
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Return the names of the inputs, such as "age", "missingindicator_age" and "town_Rome".
 
+        A name that would repeat an earlier one ends in a number: "town_None", "town_None_2".
+
         Parameters
         ----------
         input_features : None
@@ -148,7 +152,7 @@ class TableEncoder:
             if encoder is not None:
                 names = [self.columns.name(p) for p in positions]
                 parts.append(encoder.get_feature_names_out(names))
-        return np.concatenate(parts)
+        return _make_unique(np.concatenate(parts))
 
     def count_levels(self) -> np.ndarray:
         """Return the number of levels in each input, `(input,)`: one, except for shared inputs."""
@@ -219,6 +223,28 @@ class TableEncoder:
                     f"X has {kinds[1]} in {name_columns([position], self.columns.names)}, a "
                     f"category that held {kinds[0]} when the model was fitted. Convert it."
                 )
+
+
+def _weight_means(imputer: SimpleImputer, numbers: np.ndarray, weights: np.ndarray) -> None:
+    """Replace the means of a fitted imputer by weighted means, which it cannot compute."""
+    statistics: Any = imputer.statistics_
+    for column, cells in enumerate(numbers.T):
+        present = ~np.isnan(cells)
+        if present.any():  # else the imputer has its own value
+            shares = weights[present] / weights[present].sum()
+            statistics[column] = shares @ cells[present].astype(np.float64)
+
+
+def _make_unique(names: np.ndarray) -> np.ndarray:
+    """Add a number to each name that repeats an earlier one."""
+    given, unique = set(names), {}  # a dict keeps the order
+    for name in names:
+        new, number = name, 1
+        while new in unique or (number > 1 and new in given):
+            number += 1
+            new = f"{name}_{number}"
+        unique[new] = None
+    return np.array(list(unique), dtype=object)
 
 
 def warn_about_new_gaps(positions, names) -> None:

@@ -5,6 +5,7 @@ This module imports none of the three packages: whoever passes a table has done 
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import date, time, timedelta
 from typing import Any
@@ -21,7 +22,13 @@ _KINDS = (
     ("other", ("binary", "large_binary", "run_end")),
     ("text", ("str", "utf8", "large_str", "large_utf8")),
     ("date", ("date", "time", "duration", "period", "month_day")),
+    ("complex", ("complex", "sparse[complex")),
     ("object", ("object",)),
+)
+# Names of the types of short floats, in lower case, also as the levels of a dictionary. pyarrow's
+# "float" is short. "[pyarrow]" or ", ..." may follow, but no digits as in "float64".
+_SHORT_FLOAT = re.compile(
+    r"(?:sparse\[|dictionary<values=)?(float32|float16|float|halffloat)(?:[,\[].*)?"
 )
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
@@ -43,8 +50,8 @@ def list_names(X) -> list:
 def list_kinds(X) -> list[str]:
     """Return what the type of each column of a frame says.
 
-    A kind is "number" (also for flags), "category", "text", "date", "other" (such as lists), or
-    "object": only the cells tell, see `find_kind`.
+    A kind is "number" (also for flags), "category", "text", "date", "complex", "other" (such as
+    lists), or "object": only the cells tell, see `find_kind`.
     """
     types = X.schema.types if _is_arrow(X) else X.dtypes
     names = [str(dtype).lower() for dtype in types]
@@ -68,6 +75,8 @@ def _find_kind_of_cell(cell) -> str:
         return "text"
     if isinstance(cell, _DATES):
         return "date"
+    if isinstance(cell, complex | np.complexfloating):
+        return "complex"
     return "number" if is_number(cell) else "other"
 
 
@@ -83,11 +92,30 @@ def read_cells(X, position: int) -> list:
     if isinstance(X, np.ndarray):
         return _widen(X[:, position]).tolist()
     column = _take_column(X, position)
+    short = _find_short_float(column.type if hasattr(column, "to_pylist") else column.dtype)
+    if short is not None:
+        return _widen(_read_short_floats(column, short)).tolist()
     if hasattr(column, "to_pylist"):  # pyarrow
         return column.to_pylist()
-    if str(column.dtype) in ("float32", "float16"):  # pandas
-        return _widen(column.to_numpy()).tolist()
     return list(column.astype(object)) if hasattr(column, "iloc") else column.to_list()
+
+
+def _find_short_float(dtype) -> str | None:
+    """Return NumPy's name of a type of short floats, or of levels that are such; else None."""
+    levels = getattr(dtype, "categories", None)  # of pandas
+    match = _SHORT_FLOAT.fullmatch(str(getattr(levels, "dtype", dtype)).lower())
+    if match is None:
+        return None
+    return "float16" if match[1] in ("float16", "halffloat") else "float32"
+
+
+def _read_short_floats(column, short: str) -> np.ndarray:
+    """Return a column of short floats as an array of the same type, NaN for missing values."""
+    if hasattr(column, "to_pylist"):
+        return column.cast(short).to_numpy()
+    if hasattr(column, "iloc"):
+        return column.to_numpy(dtype=short, na_value=np.nan)
+    return column.to_numpy()
 
 
 def _widen(values: np.ndarray) -> np.ndarray:
@@ -104,7 +132,8 @@ def read_numbers(X, position: int) -> np.ndarray:
         return cells.astype(np.float64) if X.dtype != object else _convert_objects(cells)
     column = _take_column(X, position)
     if hasattr(column, "to_pylist"):
-        return column.cast("float64").to_numpy()
+        # Like the other packages, round integers above 2**53.
+        return column.cast("float64", safe=False).to_numpy()
     if str(column.dtype).lower() == "object":
         return _convert_objects(column.to_list())
     if hasattr(column, "iloc"):

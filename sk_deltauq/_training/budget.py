@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import signal
 import threading
 import time
@@ -12,6 +13,21 @@ import time
 _SECONDS_TO_INSIST = 2.0
 
 _last_press = -float("inf")
+
+_raises = contextvars.ContextVar("_raises", default=False)
+
+
+@contextlib.contextmanager
+def raise_interrupts():
+    """A context in which a Ctrl-C interrupts a fit instead of ending its training.
+
+    For fits that are steps of a larger task, which must not go on after a Ctrl-C.
+    """
+    token = _raises.set(True)
+    try:
+        yield
+    finally:
+        _raises.reset(token)
 
 
 class Budget:
@@ -25,6 +41,7 @@ class Budget:
 
     def __init__(self, max_time: float | None = None, *, enabled: bool = True):
         self._max_time, self._enabled = max_time, enabled
+        self._notes = enabled and not _raises.get()  # whether a Ctrl-C is noted
         self._start = time.monotonic()
         self._pressed = self._insisted = False
         self.n_epochs = 0  # completed
@@ -38,7 +55,7 @@ class Budget:
         """
         is_main = threading.current_thread() is threading.main_thread()
         default = signal.default_int_handler
-        if not (self._enabled and is_main and signal.getsignal(signal.SIGINT) is default):
+        if not (self._notes and is_main and signal.getsignal(signal.SIGINT) is default):
             yield
             return
         signal.signal(signal.SIGINT, self._note_press)
@@ -76,7 +93,7 @@ class Budget:
 
     def absorbs(self) -> bool:
         """Return whether a KeyboardInterrupt ends training only, and note it as the reason."""
-        if not self._enabled or self._insisted or not self.n_epochs:
+        if not self._notes or self._insisted or not self.n_epochs:
             return False
         self.reason = "Ctrl-C"
         return True

@@ -40,7 +40,7 @@ from sk_deltauq._training.rows import (
     assign_rows,
     resolve_batch_size,
 )
-from sk_deltauq._training.settings import TrainingSettings, read_settings
+from sk_deltauq._training.settings import TrainingSettings, find_device, read_settings
 from sk_deltauq._training.trained_net import TrainedNet
 from sk_deltauq._validation import FitData, FitPlan
 from sk_deltauq._warnings import warn_caller
@@ -331,7 +331,7 @@ def _read_fixed(
             f"Training cannot continue from the last fit with another {', '.join(changed)}. Set "
             "it back, or start afresh: fit with warm_start=False."
         )
-    if plan.partial and params["device"] != previous.net.device:
+    if plan.partial and find_device(params["device"]) != previous.net.device:
         raise ValueError(
             f"partial_fit cannot move to device={params['device']!r}: the net is on "
             f"{previous.net.device!r}. Set device back, or start afresh with fit."

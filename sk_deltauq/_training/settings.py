@@ -50,7 +50,7 @@ def read_settings(params: Mapping[str, Any], name: str, plan: FitPlan) -> Traini
         averaging=1 if plan.partial else params["averaging"],
         # A variational network has a prior in place of a penalty.
         alpha=params.get("alpha", 0.0),
-        device=_check_device(params["device"]),
+        device=find_device(params["device"]),
         net_params=dict(params["net_params"] or {}),
         verbose=bool(params["verbose"]),
         name=name,
@@ -58,8 +58,8 @@ def read_settings(params: Mapping[str, Any], name: str, plan: FitPlan) -> Traini
     )
 
 
-def _check_device(device: str) -> str:
-    """Raise an error for a device that torch does not know, or that this machine lacks."""
+def find_device(device: str) -> str:
+    """Return the name of the device; raise an error if this machine lacks it."""
     try:
         torch.zeros(1, device=device, dtype=torch.float64).item()  # moments are summed in float64
     except (RuntimeError, AssertionError) as error:
@@ -67,4 +67,4 @@ def _check_device(device: str) -> str:
             f"device must name a device that torch can use here, such as 'cpu' or 'cuda', got "
             f"{device!r}: {error}"
         ) from error
-    return device
+    return "cpu" if torch.device(device).type == "cpu" else device  # "cpu:0" is the same

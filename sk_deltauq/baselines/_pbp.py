@@ -207,7 +207,7 @@ class PBPRegressor(BaseRegressor):
         )
         parts = assign_hold_out(numpy_rng(seed, Stream.FOLDS), data, hold_out)
         name, held_out = type(self).__name__, identify_hold_out(data, parts.n_units)
-        if plan.resume:
+        if plan.resume and not plan.partial:  # `partial_fit` leaves no calibration to go stale
             before = getattr(self, "_held_out_", None)  # not in files from before it was there
             warn_about_resuming(name, plan, before, held_out, ended_on_all_rows=False)
         if not (plan.partial and plan.resume):

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+_SAFE_EXPONENT = 400  # squares of numbers up to 2**400 are finite, and sums of them
+
 _CHUNK_FLOATS = 2**17  # 1 MB per array: a dozen such arrays, alive at a time, fit in cache
 
 
@@ -65,12 +67,21 @@ def check_values(y, shape):
 def component_std(values, ddof=0):
     """Standard deviation over the components."""
     # Subtracting the first component makes the result exactly 0 if all components are equal.
-    return (values - values[0]).std(axis=0, ddof=ddof)
+    values = values - values[0]
+    unit = find_unit(values)
+    return unit * (values / unit).std(axis=0, ddof=ddof)
+
+
+def find_unit(values):
+    """Return a power of two for each column, so that squares of values / unit do not overflow."""
+    _, exponent = np.frexp(np.abs(values).max(axis=0))
+    return np.ldexp(1.0, np.where(np.abs(exponent) > _SAFE_EXPONENT, exponent, 0))
 
 
 def log_mean_exp(values):
     """Logarithm of the mean of ``exp(values)`` over the components."""
-    return np.asarray(logsumexp(values, axis=0)) - math.log(len(values))
+    with np.errstate(under="ignore"):
+        return np.asarray(logsumexp(values, axis=0)) - math.log(len(values))
 
 
 def make_row_index(rows, n_samples):

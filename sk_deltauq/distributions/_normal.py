@@ -8,11 +8,12 @@ import math
 import numpy as np
 from scipy.special import erf, ndtr, ndtri
 
-from sk_deltauq.distributions._arrays import component_std, log_mean_exp
+from sk_deltauq.distributions._arrays import component_std, find_unit, log_mean_exp
 
 
 def root_mean_square(stds):
-    return np.sqrt(np.square(stds).mean(axis=0))
+    unit = find_unit(stds)
+    return unit * np.sqrt(np.square(stds / unit).mean(axis=0))
 
 
 def total_std(means, stds):
@@ -114,7 +115,8 @@ def _find_root(means, stds, q, low, high):
         last_step = np.where(accept, np.abs(step), high - low)
 
         converged = np.abs(step) <= short_step
-        exhausted = (high - low <= 1e-14 * scale) | (middle == low) | (middle == high)
+        # The negation also ends the search where a number is NaN.
+        exhausted = ~(high - low > 1e-14 * scale) | (middle == low) | (middle == high)
         done = converged | exhausted
         roots[columns[done]] = np.where(converged, np.clip(newton, low, high), high)[done]
         columns, x, last_step, low, high, q, scale, short_step = (
@@ -133,7 +135,8 @@ def _excess(means, stds, x, q):
     """
     z = _standardise(x, means, stds)
     below = z >= 0
-    tails = ndtr(-np.abs(z))
+    with np.errstate(under="ignore"):
+        tails = ndtr(-np.abs(z))
     n_below, n_above = below.sum(axis=0), (~below).sum(axis=0)
     n_components = len(means)
     whole = np.where(q <= 0.5, n_below - n_components * q, n_components * (1 - q) - n_above)

@@ -50,7 +50,10 @@ class TransformedMixture:
     -----
     Quantiles and intervals are the inverse of the quantiles of `latent`, without approximation.
     `mean`, `std`, `mean_deviation` and `crps` are integrated numerically. The relative error is
-    about 1e-8 for a smooth map and 1e-3 for a piecewise linear map.
+    about 1e-8 for a smooth map. For a piecewise linear map, such as "quantile", the errors of
+    `mean` and `std` are below 1 % of `std`. The errors of `mean_deviation` and `crps` are 1 to 2 %
+    in a typical row and up to about 10 %, but have both signs: the mean of `crps` over many rows
+    is right to about 0.5 %.
 
     The variance in the units of `y` has no unique division into two parts. It is divided in the
     ratio of the epistemic and the aleatoric variance of the transformed target, so

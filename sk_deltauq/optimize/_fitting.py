@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_deltauq._estimators.regressor import BaseRegressor
+from sk_deltauq._training.budget import raise_interrupts
 from sk_deltauq.exceptions import UncertaintyWarning
 from sk_deltauq.optimize._space import Space
 from sk_deltauq.optimize._state import FIT, State
@@ -61,7 +62,7 @@ class Surrogates:
             if "random_state" in model.get_params(deep=False):
                 model.set_params(random_state=state.draw_seed(FIT))
             worst, rows = sign * np.nanmin(sign * state.y), state.list_fit_rows(space)
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), raise_interrupts():
                 # A search starts with few rows, and tests its predictions in the next steps.
                 for category in (ConvergenceWarning, UncertaintyWarning):
                     warnings.simplefilter("ignore", category)
@@ -87,6 +88,13 @@ def _check_surrogate(chosen: Any) -> Any:
         raise ValueError(
             "surrogate must have target_transform=None: the search needs gradients, and torch "
             "cannot undo a transformation. Transform the values before tell instead."
+        )
+    categories = params.get("categorical_features")
+    if not (categories is None or isinstance(categories, str)):
+        raise ValueError(
+            "surrogate must have categorical_features=None or 'from_dtype', got "
+            f"{categories!r}: the search needs gradients in all parameters. "
+            "Use Ax or BoTorch for categories (BoTorchModel)."
         )
     if params.get("warm_start"):
         raise ValueError("surrogate must have warm_start=False: each step fits a new network.")

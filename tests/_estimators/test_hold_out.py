@@ -409,7 +409,7 @@ def test_a_poor_hold_out_causes_a_warning_at_the_line_of_the_caller(
 ):
     X, y = make_rows(make, n)
     if "X_val" in keywords:
-        keywords = {"X_val": X[:3] + 9, "y_val": y[:3]}
+        keywords = {"X_val": X[:3] + 0.1, "y_val": y[:3]}
     model = make(**params)
     (warning,) = catch(model.fit, X, y, **keywords)
     assert type(model).__name__ in str(warning.message)
@@ -584,3 +584,11 @@ def test_rows_of_the_user_stay_held_out_without_noise_model(make, monkeypatch, h
         model = make(noise=None, early_stopping=False).fit(X, y)
     assert len(calls) == 1
     assert model.n_iter_ == 4
+
+
+def test_validation_rows_in_other_units_cause_a_warning(make, data):
+    """As in a pipeline that does not transform them."""
+    X, y = data
+    (warning,) = catch(make().fit, X[:40], y[:40], X_val=100 + X[40:], y_val=y[40:])
+    assert "Most validation rows lie far outside the training rows" in str(warning.message)
+    assert not catch(make().fit, X[:40], y[:40], X_val=X[40:], y_val=y[40:])

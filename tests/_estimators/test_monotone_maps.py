@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.preprocessing import FunctionTransformer, PowerTransformer
+from sklearn.preprocessing import FunctionTransformer, PowerTransformer, QuantileTransformer
 
 from sk_deltauq._estimators.monotone_maps import (
     IdentityMap,
@@ -81,6 +81,18 @@ def test_the_derivative_is_the_derivative(continued):
     step = 1e-6
     slope = (g.forward(points + step) - g.forward(points - step)) / (2 * step)
     np.testing.assert_allclose(np.exp(g.log_derivative(points)), slope, rtol=1e-3)
+
+
+@pytest.mark.parametrize("shape", ["uniform", "normal"])
+def test_at_and_beyond_the_ends_of_a_clipped_map_the_derivative_is_the_derivative(shape):
+    transformer = QuantileTransformer(n_quantiles=20, output_distribution=shape)
+    z = transformer.fit_transform(SKEWED[:, None])
+    g = continue_map(TransformerMap(transformer, 1, float(np.ptp(z))), SKEWED.min(), SKEWED.max())
+    for end, sign in ((SKEWED.min(), -1), (SKEWED.max(), 1)):
+        points = end + sign * np.array([1.0, 5.0, 30.0])
+        slope = (g.forward(points + 1e-3) - g.forward(points - 1e-3)) / 2e-3
+        np.testing.assert_allclose(np.exp(g.log_derivative(points)), slope, rtol=1e-6)
+        np.testing.assert_allclose(np.exp(g.log_derivative(np.array(end))), slope[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("offset", [0, 1])

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -16,9 +17,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from sk_deltauq import NormalMixture, TransformedMixture
+from sk_deltauq import TransformedMixture
+from sk_deltauq._estimators.monotone_maps import YeoJohnsonMap
 from sk_deltauq._estimators.target_transform import fit_target_transform
-from sk_deltauq.exceptions import UncertaintyWarning
 from sk_deltauq.metrics import crps_scorer, density_nll_scorer, nll_scorer
 from tests._estimators.test_regressor import MAKERS
 from tests._helpers import (
@@ -42,6 +43,7 @@ def draw(n=60, seed=0, noise=0.5):
 
 
 X, y = draw()
+LEARN = {"max_iter": 30, "early_stopping": "auto", "hidden_layer_sizes": (32,)}
 TRANSFORMERS = [LOG, PowerTransformer(), PowerTransformer(method="box-cox"), StandardScaler()]
 
 
@@ -227,13 +229,56 @@ def test_later_targets_must_have_a_value_too():
 
 
 def test_yeo_johnson_has_the_power_of_scikit_learn_and_no_unit():
-    Y, ones = (y - 12)[:, None], np.ones(60)
+    Y, ones = np.sqrt(y)[:, None] - 3, np.ones(60)
     scale = np.sqrt(np.square(Y).mean())
     (g,) = fit_target_transform(["yeo-johnson"], Y, ones).maps
-    expected = PowerTransformer(standardize=False).fit_transform(Y / scale)[:, 0]
+    reference = PowerTransformer(standardize=False)
+    expected = reference.fit_transform(Y / scale)[:, 0]
+    assert 0.3 < reference.lambdas_[0] < 1.7  # well inside of the allowed range
     np.testing.assert_allclose(g.forward(Y[:, 0]), expected, rtol=1e-6, atol=1e-8)
     (other,) = fit_target_transform(["yeo-johnson"], 1e9 * Y, ones).maps
     np.testing.assert_allclose(other.forward(1e9 * Y[:, 0]), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("sign", "bound"), [(1, 0.0), (-1, 2.0)])
+def test_beyond_zero_and_two_the_power_of_yeo_johnson_is_the_nearer_bound(sign, bound):
+    Y = sign * y[:, None]
+    reference = PowerTransformer(standardize=False).fit(Y / np.sqrt(np.square(Y).mean()))
+    assert sign * reference.lambdas_[0] < sign * bound
+    (g,) = fit_target_transform(["yeo-johnson"], Y, np.ones(60)).maps
+    assert g.original.power == bound
+
+
+@pytest.mark.parametrize("power", [0.0, 0.7, 2.0])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_no_allowed_power_has_an_asymptote(power, sign):
+    g = YeoJohnsonMap(power, 1.0)
+    far = sign * np.logspace(0, 140, 15)
+    steps = sign * np.diff(g.forward(far))
+    assert (steps > 1).all()  # at least as much for each factor of 1e10
+
+
+@pytest.mark.parametrize("name", ["log-normal", "gamma", "exponential", "minus", "both signs"])
+def test_means_and_stds_of_yeo_johnson_are_useful(name):
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (500, 1))
+    centre = np.exp(1 + 1.5 * rows[:, 0])
+    values = {
+        "log-normal": centre * np.exp(0.5 * rng.normal(size=500)),
+        "gamma": rng.gamma(2, centre / 2),
+        "exponential": rng.exponential(centre),
+        "minus": -rng.gamma(2, centre / 2),
+        "both signs": np.sinh(2 * rows[:, 0] + 0.7 * rng.normal(size=500)),
+    }[name]
+    train, test = slice(0, 150), slice(150, None)
+    model = regressor(target_transform="yeo-johnson", **LEARN)
+    model.fit(rows[:150], values[:150])
+    # The best prediction is the conditional mean, which is nearly a line of `centre`.
+    features = np.column_stack([centre, rows, np.ones(500)])
+    line = features @ np.linalg.lstsq(features[train], values[train], rcond=None)[0]
+    best = r2_score(values[test], line[test])
+    assert r2_score(values[test], model.predict(rows[test])) > best - 0.15
+    assert model.predict_uncertainty(rows[test]).total.max() < 5 * values[train].std()
 
 
 @pytest.mark.parametrize("name", ["yeo-johnson", PowerTransformer()], ids=str)
@@ -273,48 +318,3 @@ def test_zero_inflated_counts_have_honest_intervals(choice):
     lower, upper = model.predict_interval(rows[300:], 0.9).T
     assert np.isfinite(model.predict_dist(rows).log_pdf(counts)).all()
     assert ((lower <= counts[300:]) & (counts[300:] <= upper)).mean() > 0.8
-
-
-# "auto"
-
-LEARN = {"max_iter": 30, "early_stopping": "auto", "hidden_layer_sizes": (32,)}
-
-
-def test_auto_finds_the_logarithm():
-    rows, target = draw(200)
-    model = regressor(target_transform="auto", **LEARN).fit(rows, target)
-    assert model.target_transform_.names == ("log",)
-    same = regressor(target_transform="log", **LEARN).fit(rows, target)
-    assert_same_answers(answers(model, rows), answers(same, rows))
-
-
-@pytest.mark.parametrize("shift", [0, 100])
-def test_auto_leaves_normal_targets_alone(shift):
-    rng = np.random.default_rng(0)
-    rows = rng.uniform(-2, 2, (200, 1))
-    target = shift + np.sin(2 * rows[:, 0]) + 0.3 * rng.normal(size=200)
-    model = regressor(target_transform="auto", **LEARN).fit(rows, target)
-    assert model.target_transform_ is None
-    assert isinstance(model.predict_dist(rows), NormalMixture)
-
-
-def test_auto_decides_for_each_output():
-    rows, target = draw(200)
-    normal = target.mean() + np.random.default_rng(1).normal(size=200) + rows[:, 0]
-    model = regressor(target_transform="auto", **LEARN)
-    model.fit(rows, np.column_stack([target, normal]), groups=np.arange(200) // 4)
-    assert model.target_transform_.names == ("log", None)
-    assert_finite(answers(model, rows))
-
-
-def test_auto_without_rows_to_compare():
-    for fit in (
-        lambda m: m.partial_fit(X, y),
-        lambda m: m.set_params(early_stopping="auto").fit(X[:12], y[:12]),
-    ):
-        model = regressor(target_transform="auto")
-        with pytest.warns(UncertaintyWarning, match="target_transform='auto'"):
-            fit(model)
-        assert model.target_transform_ is None
-    with pytest.raises(ValueError, match=r"target_transform='auto'.*noise=None"):
-        regressor(target_transform="auto", noise=None).fit(X, y)

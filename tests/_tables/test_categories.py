@@ -56,6 +56,7 @@ def test_a_wrong_selection_says_what_is_allowed(wanted, names, message):
     ("kind", "message"),
     [
         ("date", "column 'town' with dates or times. Convert them to numbers.*or drop them"),
+        ("complex", "column 'town' with complex numbers. Convert each of them to two columns"),
         ("mixed", r"column 'town' with text and numbers. .*astype\(str\).*or drop them"),
         ("other", "column 'town' with cells that are neither numbers nor text.*drop them"),
         ("text", "column 'town' with text or categories, because."),
@@ -97,6 +98,8 @@ def test_labels_have_plain_types_and_none_for_missing_values():
     ]
     assert type(labels[3][0]) is str
     assert read_labels(np.array([[b"x"]]), 0, None).tolist() == ["x"]
+    short = np.array([[np.float32(0.1)], [np.float16(0.2)], [0.3]], dtype=object)
+    assert read_labels(short, 0, None).tolist() == [0.1, 0.2, 0.3]
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,36 @@ def test_a_category_keeps_its_type(column, cells, message):
         fit_encoder().transform(make_frame().assign(**{column: cells}))
 
 
+def test_means_are_weighted_like_repeated_rows():
+    X, columns = make_frame()[["age", "visits"]], Columns(("age", "visits"), (), 2)
+    weights = np.random.default_rng(1).integers(1, 5, N)
+    table = read_table(X, columns)
+    found = TableEncoder(columns).fit(table, weights / weights.max()).encode(table)
+    repeated = TableEncoder(columns).fit(table[np.repeat(np.arange(N), weights)])
+    np.testing.assert_allclose(found, repeated.encode(table), rtol=1e-14)
+    expected = [np.average(X[c].dropna(), weights=weights[X[c].notna()]) for c in X]
+    np.testing.assert_allclose(found[3, 0], expected[0])
+    np.testing.assert_allclose(found[30, 1], expected[1])
+    equal = TableEncoder(columns).fit(table, np.ones(N)).encode(table)
+    np.testing.assert_array_equal(equal, fit_encoder(X, columns).encode(table))
+
+
+def test_a_column_without_values_has_no_weighted_mean():
+    columns = Columns(None, (), 2)
+    table = read_table(np.array([[np.nan, 1.0], [np.nan, 4.0]]), columns)
+    with pytest.warns(UncertaintyWarning, match="only missing values in column 0"):
+        encoder = TableEncoder(columns).fit(table, np.array([1.0, 0.5]))
+    assert encoder.imputer_ is not None
+    assert encoder.imputer_.statistics_.tolist() == [0, 2]
+
+
+def test_names_of_inputs_do_not_repeat():
+    columns = Columns(("c", "c_x", "c_None_2"), (0,), 3)
+    X = pd.DataFrame({"c": ["None", None, "x"], "c_x": [1.0, 2, 3], "c_None_2": [1.0, 2, 3]})
+    names = fit_encoder(X, columns).get_feature_names_out().tolist()
+    assert names == ["c_x", "c_None_2", "c_None", "c_x_2", "c_None_3"]
+
+
 def test_only_categories_or_only_numbers():
     X = make_frame()[["town"]]
     encoder = fit_encoder(X, Columns(("town",), (0,), 1))

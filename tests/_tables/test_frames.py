@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from sk_deltauq._columns import is_missing
 from sk_deltauq._tables.frames import (
     find_kind,
     is_frame,
@@ -77,6 +78,8 @@ def test_names_kinds_and_cells(name):
         (pa.array([Decimal(1)]), "number"),
         (pa.array([None]), "number"),
         (pa.array([b"a"]), "other"),
+        (pd.Series([1 + 2j]), "complex"),
+        (pd.Series([1 + 2j]).astype("Sparse[complex128]"), "complex"),
     ],
     ids=lambda value: str(getattr(value, "dtype", getattr(value, "type", value))),
 )
@@ -97,6 +100,7 @@ def test_kind_of_a_type(column, kind):
         ([DAY, pd.NaT], "date"),
         ([np.datetime64("2026-01-01")], "date"),
         ([[1]], "other"),
+        ([1 + 2j, np.complex64(1)], "complex"),
         ([DAY, 1], "other"),
     ],
     ids=str,
@@ -121,9 +125,24 @@ def test_whole_numbers_beyond_float64_are_infinite():
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_short_floats_are_the_levels_that_they_show(dtype):
     values = np.array([0.1, 0.2, np.nan, 3.0], dtype=dtype)
-    tables = [values[:, None], pd.DataFrame({"a": values})]
+    array = pa.array(values, from_pandas=True)
+    columns = [pd.Series(values), pd.Series(values, dtype=pd.ArrowDtype(array.type))]
+    tables = [values[:, None], pa.table({"a": array})]
+    if dtype != "float16":  # which the other types do not have
+        others = ["category", dtype.capitalize(), f"Sparse[{dtype}]"]
+        columns += [pd.Series(values).astype(other) for other in others]
+        tables.append(pl.DataFrame({"a": values}, nan_to_null=True))
+        tables.append(pa.table({"a": array.dictionary_encode()}))
+    tables += [column.to_frame("a") for column in columns]
     for table in tables:
-        np.testing.assert_array_equal(read_cells(table, 0), [0.1, 0.2, np.nan, 3.0])
+        cells = [np.nan if is_missing(cell) else cell for cell in read_cells(table, 0)]
+        np.testing.assert_array_equal(cells, [0.1, 0.2, np.nan, 3.0], str(type(table)))
+
+
+def test_whole_numbers_beyond_2_to_53_are_rounded():
+    column = {"k": [2**60 + 1, 2**53 + 1, 3]}
+    for frame in (pd.DataFrame(column), pl.DataFrame(column), pa.table(column)):
+        np.testing.assert_array_equal(read_numbers(frame, 0), [2.0**60, 2.0**53, 3])
 
 
 def test_arrays_and_lists_are_no_frames():

@@ -408,3 +408,21 @@ def test_memory_is_bounded(rng):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 30e6
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e155, 1e300])
+def test_numbers_of_any_size_follow_the_units(rng, unit):
+    """Squares of such numbers are zero or infinite."""
+    means, stds = rng.normal(size=(4, 3)), rng.uniform(0.1, 1, size=(4, 3))
+    small, large = NormalMixture(means, stds), NormalMixture(unit * means, unit * stds)
+    for name in ("mean", "std", "epistemic", "aleatoric"):
+        np.testing.assert_allclose(getattr(large, name) / unit, getattr(small, name), rtol=1e-9)
+    np.testing.assert_allclose(large.ppf([0.05, 0.5]) / unit, small.ppf([0.05, 0.5]), rtol=1e-6)
+
+
+def test_nothing_underflows_where_numpy_raises(rng):
+    dist = NormalMixture(rng.normal(size=(3, 2)), np.full((3, 2), 0.1))
+    with np.errstate(all="raise"):
+        dist.interval(0.9999)
+        dist.log_pdf(np.full(2, 1e3))
+        dist.cdf(np.full(2, 40.0))

@@ -437,6 +437,11 @@ def test_values_stay_in_memory_if_the_file_cannot_be_written(tmp_path):
         ({"surrogate": DeltaUQRegressor}, TypeError, r"the class .* Write DeltaUQRegressor\(\)"),
         ({"surrogate": DeltaUQRegressor(n_anchors=0)}, ValueError, "'n_anchors' parameter"),
         ({"surrogate": DeltaUQRegressor(target_transform="log")}, ValueError, "target_transform"),
+        (
+            {"surrogate": DeltaUQRegressor(categorical_features=[1])},
+            ValueError,
+            "categorical_features=None or 'from_dtype'",
+        ),
         ({"surrogate": DeltaUQRegressor(warm_start=True)}, ValueError, "warm_start"),
         ({"acquisition": "ei"}, ValueError, "'auto', 'log_ei'.*got 'ei'"),
         ({"acquisition": np.array([1, 2])}, ValueError, "acquisition must be one of"),
