@@ -91,7 +91,6 @@ def nll(y_true, dist, *, labels=None, sample_weight=None):
 
     >>> import numpy as np
     >>> from sk_deltauq.distributions import NormalMixture
-    from sk_deltauq.distributions._arrays import check_coverage
     >>> from sk_deltauq.metrics import nll
     >>> mean = np.array([[0.0, 0.0], [2.0, 2.0]])  # (component, sample)
     >>> dist = NormalMixture(mean, np.full((2, 2), 0.5))
@@ -136,7 +135,6 @@ def crps(y_true, dist, *, sample_weight=None):
 
     >>> import numpy as np
     >>> from sk_deltauq.distributions import NormalMixture
-    from sk_deltauq.distributions._arrays import check_coverage
     >>> from sk_deltauq.metrics import crps
     >>> dist = NormalMixture(np.zeros((1, 1)), np.ones((1, 1)))  # (component, sample)
     >>> round(crps([0.0], dist), 3), round(crps([3.0], dist), 3)
@@ -338,7 +336,6 @@ def quantile_calibration_error(y_true, dist, *, quantiles=None, sample_weight=No
 
     >>> import numpy as np
     >>> from sk_deltauq.distributions import NormalMixture
-    from sk_deltauq.distributions._arrays import check_coverage
     >>> from sk_deltauq.metrics import quantile_calibration_error
     >>> y_true = np.random.default_rng(0).normal(size=1000)
     >>> for std in (1.0, 0.5):

@@ -78,5 +78,5 @@ def test_metadata_routing_accepts_the_keywords(regression_data):
 @pytest.mark.parametrize("keywords", [{"coverage": 1.5}, {"quantiles": [-0.1]}])
 def test_impossible_levels_are_refused(regression_data, keywords):
     X, y = regression_data
-    with pytest.raises(ValueError, match=r"coverage must|q must"):
+    with pytest.raises(ValueError, match=r"coverage must|quantiles must"):
         regressor(max_iter=1).fit(X, y).predict(X, **keywords)

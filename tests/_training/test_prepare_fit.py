@@ -345,7 +345,7 @@ def test_a_device_without_float64_is_refused(monkeypatch):
 
     monkeypatch.setattr(settings.torch, "zeros", zeros)
     with pytest.raises(ValueError, match=r"got 'cpu': no torch\.float64"):
-        settings._check_device("cpu")
+        settings.find_device("cpu")
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def replace(path, old, new):
 @pytest.mark.parametrize(
     ("estimator", "old", "new", "name"),
     [
-        ("DeltaUQClassifier", "Maximum number of epochs", "Number of epochs", "max_iter"),
+        ("DeltaUQClassifier", "Number of consecutive", "Number of", "n_iter_no_change"),
         ("DeepEnsembleRegressor", "rows in a mini-batch.", "rows.", "batch_size"),
         ("MCDropoutRegressor", "warm_start : bool, ", "warm_start : int, ", "warm_start"),
         ("PBPRegressor", "Number of features seen", "Features seen", "n_features_in_"),
@@ -50,7 +50,7 @@ def test_a_changed_text_is_found_and_mended(package, capsys, estimator, old, new
 
 
 def test_a_changed_reference_is_copied_with_the_numbers_of_the_other_references(package):
-    replace(find_file(package, "DeltaUQRegressor"), '("periodic", [3]_)', "(see [3]_)")
+    replace(find_file(package, "DeltaUQRegressor"), "learnt ones ([3]_)", "learnt ones (see [3]_)")
     run(package, "--fix")
     assert run(package, "--check") == 0
     assert "(see [2]_)" in find_file(package, "DeltaUQClassifier").read_text("utf-8")
@@ -62,14 +62,14 @@ def test_a_baseline_gets_the_first_sentence_and_the_classifier_of_deltauq_gets_t
     text = "Most epochs, such as 0.5 `x`. 2nd sentence."
     replace(
         find_file(package, "DeltaUQRegressor"),
-        "Maximum number of epochs (passes over the training rows).",
+        "Number of consecutive epochs without improvement after which training stops.",
         text,
     )
     assert run(package, "--check") == 1
-    assert "MCDropoutRegressor: max_iter differs from" in capsys.readouterr().out
+    assert "MCDropoutRegressor: n_iter_no_change differs from" in capsys.readouterr().out
     run(package, "--fix")
     assert run(package, "--check") == 0
-    start = "    max_iter : int, default=400\n        "
+    start = "    n_iter_no_change : int, default=30\n        "
     full = find_file(package, "DeltaUQClassifier").read_text("utf-8")
     short = find_file(package, "MCDropoutRegressor").read_text("utf-8")
     assert f"{start}{text}\n" in full
