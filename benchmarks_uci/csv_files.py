@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -13,11 +14,18 @@ def read_scores(path: Path) -> list[dict]:
         return list(csv.DictReader(file))
 
 
-def write_scores(records: list[dict], path: Path) -> None:
-    """Write one row per record, scores with five significant digits."""
+def write_scores(
+    records: Iterable[dict], path: Path, columns: Sequence[str] | None = None
+) -> None:
+    """Write one row per record, scores with five significant digits.
+
+    `columns` are the names of the columns; None takes the names in the first record. A record
+    may lack some. An interrupted call keeps the earlier file.
+    """
+    records = list(records)
     temporary = path.with_suffix(".tmp")
     with temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [*records[0]], lineterminator="\n")
+        writer = csv.DictWriter(file, [*(columns or records[0])], lineterminator="\n")
         writer.writeheader()
         writer.writerows(
             {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in record.items()}

@@ -22,9 +22,9 @@ def check_writable(context, parameter, path):
 FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 
-def out_option(help: str, default: Path | None = None):
+def out_option(help: str):
     """Return the option `--out`, for a file that is written at the end."""
-    return click.option("--out", type=FILE, callback=check_writable, default=default, help=help)
+    return click.option("--out", type=FILE, callback=check_writable, help=help)
 
 
 class Names(click.ParamType):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from benchmarks_uci.csv_files import write_scores
 
 FOLDER = Path(__file__).parents[1] / "results" / "trust"
 # Committed results, oldest first; the header of a column is the name of its file.
@@ -35,12 +36,7 @@ INTEGERS = ("seed", "n", "features", "available", "warned")
 
 def write(rows: Iterable[dict[str, Any]], path: Path) -> None:
     """Write rows to a CSV file, scores with five significant digits."""
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [*COLUMNS], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _format(value) for name, value in row.items()} for row in rows)
-    os.replace(temporary, path)  # so that an interrupted run keeps the earlier file
+    write_scores(rows, path, COLUMNS)
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -60,10 +56,6 @@ def merge(earlier: list[dict], new: list[dict], order: Sequence[str]) -> list[di
     replaced = {row["situation"] for row in new}
     rows = [row for row in earlier if row["situation"] not in replaced] + new
     return sorted(rows, key=lambda row: order.index(row["situation"]))
-
-
-def _format(value: Any) -> Any:
-    return f"{value:.5g}" if isinstance(value, float) else value
 
 
 def _parse(name: str, text: str) -> Any:
