@@ -48,6 +48,12 @@ class DeltaUQClassifier(NetworkClassifier):
     n_neighbors : int, default=16
         Number of nearest training rows for `anchors="neighbours"`; at most a quarter of the
         distinct rows.
+    neighbor_search : {"exact", "approximate"}, default="exact"
+        How to find the neighbours. "approximate" compares a row with the most similar clusters of
+        training rows only, and misses a few neighbours. It is faster in tables with more than 20
+        features and 10,000 rows; smaller tables are searched exactly. It needs faiss
+        (`pip install 'sk-deltauq[neighbours]'`) and runs on the CPU; GPUs compare with all rows.
+        For `anchors="neighbours"`.
     anchor_pool : int or None, default=100_000
         Largest number of training rows to keep as possible neighbours, a random sample of all rows
         (in proportion to the weights); None keeps all. Each kept row takes about
@@ -249,6 +255,7 @@ class DeltaUQClassifier(NetworkClassifier):
     anchors: str = "random"
     n_anchors: int = 20
     n_neighbors: int = 16
+    neighbor_search: str = "exact"
     anchor_pool: int | None = 100_000
     n_members: int = 1
     class_weight: dict | str | None = None
@@ -290,4 +297,5 @@ class DeltaUQClassifier(NetworkClassifier):
         return NearestAnchors(
             *(self.n_anchors, self.n_neighbors, self.anchor_pool, self.module),
             n_classes=len(self.classes_),
+            approximate=self.neighbor_search == "approximate",
         )

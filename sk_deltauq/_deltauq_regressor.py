@@ -45,6 +45,12 @@ class DeltaUQRegressor(NetworkRegressor):
     n_neighbors : int, default=16
         Number of nearest training rows for `anchors="neighbours"`; at most a quarter of the
         distinct rows.
+    neighbor_search : {"exact", "approximate"}, default="exact"
+        How to find the neighbours. "approximate" compares a row with the most similar clusters of
+        training rows only, and misses a few neighbours. It is faster in tables with more than 20
+        features and 10,000 rows; smaller tables are searched exactly. It needs faiss
+        (`pip install 'sk-deltauq[neighbours]'`) and runs on the CPU; GPUs compare with all rows.
+        For `anchors="neighbours"`.
     anchor_pool : int or None, default=100_000
         Largest number of training rows to keep as possible neighbours, a random sample of all rows
         (in proportion to the weights); None keeps all. Each kept row takes about
@@ -237,10 +243,10 @@ class DeltaUQRegressor(NetworkRegressor):
     each metric, the difference between the row and the weighted mean neighbour, the mean and the
     spread of the targets, and the mean distance; differences and distances as asinh, so that far
     neighbours do not dominate. A k-d tree finds the neighbours in the mean of all metrics, or a
-    comparison with all rows if there are more than 20 features. The metric and the search take
-    seconds to a minute with tens of thousands of rows, before the networks train. `max_time` does
-    not count them. Training keeps up to 64 MB and half a kilobyte per row for each network. The
-    fitted model contains its training rows and targets, also in a file.
+    comparison with all rows if there are more than 20 features (see `neighbor_search`). The metric
+    and the search take seconds to minutes with tens of thousands of rows, before the networks
+    train. `max_time` does not count them. Training keeps up to 64 MB and half a kilobyte per row
+    for each network. The fitted model contains its training rows and targets, also in a file.
 
     `warm_start` keeps the weights and draws the anchors from the new training rows; `partial_fit`
     adds new rows to the possible neighbours. The prediction for a row does not depend on the other
@@ -277,6 +283,7 @@ class DeltaUQRegressor(NetworkRegressor):
     anchors: str = "random"
     n_anchors: int = 20
     n_neighbors: int = 16
+    neighbor_search: str = "exact"
     anchor_pool: int | None = 100_000
     n_members: int = 1
     noise: str | None = "heteroscedastic"
@@ -317,5 +324,7 @@ class DeltaUQRegressor(NetworkRegressor):
         if self.anchors == "random":
             return Anchored(self.n_anchors, self.module, inflation=self.widening)
         return NearestAnchors(
-            self.n_anchors, self.n_neighbors, self.anchor_pool, self.module, self.widening
+            *(self.n_anchors, self.n_neighbors, self.anchor_pool, self.module),
+            inflation=self.widening,
+            approximate=self.neighbor_search == "approximate",
         )

@@ -1,6 +1,7 @@
 """`anchors="neighbours"` of the regressor: what it must not leak, and that all methods work."""
 
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from sklearn.model_selection import cross_val_predict
 
 import sk_deltauq
 from sk_deltauq import DeltaUQRegressor
+from sk_deltauq._methods import search
 from tests._helpers import answers, assert_close_answers, assert_finite, assert_same_answers
 
 SMALL = {"hidden_layer_sizes": (16,), "max_iter": 5, "n_anchors": 4, "random_state": 0}
@@ -109,6 +111,58 @@ def test_a_model_survives_pickle_and_file(params, tmp_path):
         assert_same_answers(answers(copy, X), answers(model, X))
         copy.set_params(warm_start=True).fit(X, y)
         assert_finite(answers(copy, X))
+
+
+@pytest.fixture
+def clustered(monkeypatch):
+    """The approximate search for the tables of this file, which are too small for it."""
+    monkeypatch.setattr(search, "_LEAST_CLUSTERED_ROWS", 200)
+    monkeypatch.setattr(search, "_N_PROBES", 3)
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"refine_mean": True, "n_members": 2}, {"anchor_pool": 250}]
+)
+def test_an_approximate_search_is_almost_as_good(params, clustered, tmp_path):
+    X, y = rough_data(900)
+    models = [
+        make(**params, neighbor_search=kind, max_iter=30).fit(X[:600], y[:600])
+        for kind in ("exact", "approximate")
+    ]
+    errors = [np.mean((model.predict(X[600:]) - y[600:]) ** 2) for model in models]
+    assert errors[1] < 1.2 * errors[0]
+    model = models[1]
+    model.save(tmp_path / "model")
+    for copy in (pickle.loads(pickle.dumps(model)), sk_deltauq.load(tmp_path / "model")):
+        assert copy.neighbor_search == "approximate"
+        assert_same_answers(answers(copy, X[:50]), answers(model, X[:50]))
+    assert_finite(answers(model.partial_fit(X[600:], y[600:]), X[:50]))
+
+
+def test_an_approximate_search_leaks_no_targets(clustered):
+    """Groups and held-out rows do not count as neighbours, also where the search misses some."""
+    X, _ = rough_data(600)
+    y = np.random.default_rng(1).standard_normal(600)
+    X[1::2], y[1::2] = X[::2] + 1e-3, y[::2]  # pairs of near copies
+    pairs = np.repeat(np.arange(300), 2)
+    model = make(neighbor_search="approximate", max_iter=40).fit(X, y, groups=pairs)
+    assert np.max(model.best_validation_score_) < -0.5 * np.log(2 * np.pi * np.e) + 0.25
+
+
+def test_a_search_among_few_rows_gives_the_same_predictions():
+    X, y = rough_data()
+    exact, approximate = (make(neighbor_search=k).fit(X, y) for k in ("exact", "approximate"))
+    assert_same_answers(answers(approximate, X[:50]), answers(exact, X[:50]))
+
+
+def test_an_approximate_search_without_faiss_fails_before_the_fit(monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    X, y = rough_data()
+    model = make(neighbor_search="approximate")
+    with pytest.raises(ImportError, match="needs faiss"):
+        model.fit(X, y)
+    assert not hasattr(model, "n_networks_")
+    assert_finite(answers(model.set_params(anchors="random").fit(X, y), X[:20]))
 
 
 def test_rows_of_all_calls_may_be_neighbours():

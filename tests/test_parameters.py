@@ -23,6 +23,7 @@ MISTAKES = {
     "anchors": ["nearest", None, 1],
     "n_anchors": [0, -1, 2.5, "5", None],
     "n_neighbors": [0, -1, 2.5, None],
+    "neighbor_search": ["brute", None, True],
     "anchor_pool": [0, 1, 2.5, "all"],
     "n_members": [0, -1, 2.5, "5", None],
     "embedding": ["wavelet", 1, True],

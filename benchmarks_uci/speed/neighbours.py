@@ -1,4 +1,4 @@
-"""Neighbours as anchors beside a deep ensemble and random anchors, with five members each."""
+"""Neighbours as anchors beside a deep ensemble and random anchors, and their two searches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sklearn.datasets import make_friedman1
 
-from benchmarks_uci.speed.results import Result, measure_in_turns, slow_down
+from benchmarks_uci.speed.results import Result, measure_in_turns, slow_down, speed_up
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq.baselines import DeepEnsembleRegressor
 
@@ -28,6 +28,13 @@ class Case(NamedTuple):
 CASES = [Case(1030, 10_000, 5, 9), Case(10_000, 10_000, 1, 9)]
 QUICK_CASES = [Case(100, 50, 1, 1)]
 
+# The searches are compared with so many features that the exact one has no tree. Two epochs show
+# what a fit does before the networks train.
+SEARCH_FEATURES, SEARCH_EPOCHS = 30, 2
+SEARCH_CASE = Case(100_000, 10_000, 1, 3)
+QUICK_SEARCH_CASE = Case(100, 50, 1, 1)
+APPROXIMATE, EXACT = "approximate search", "exact search"
+
 GOAL_FIT, GOAL_PREDICTION = 1.5, 3
 
 
@@ -36,7 +43,7 @@ def measure(quick: bool) -> list[Result]:
     results = []
     for case in QUICK_CASES if quick else CASES:
         results += _measure(case, 2 if quick else 400)
-    return results
+    return results + _measure_searches(QUICK_SEARCH_CASE if quick else SEARCH_CASE)
 
 
 def _measure(case: Case, max_iter: int) -> list[Result]:
@@ -58,6 +65,35 @@ def _measure(case: Case, max_iter: int) -> list[Result]:
         slow_down(fit, "the deep ensemble", seconds, OURS, ENSEMBLE, GOAL_FIT),
         slow_down(fit, "random anchors", seconds, OURS, RANDOM),
         slow_down(predict, "random anchors", asked, OURS, RANDOM, GOAL_PREDICTION),
+    ]
+
+
+def _measure_searches(case: Case) -> list[Result]:
+    """One member with the approximate search beside the same with the exact one."""
+    X, y = make_friedman1(case.n_rows, SEARCH_FEATURES, noise=1.0, random_state=0)
+    new, _ = make_friedman1(case.n_new, SEARCH_FEATURES, random_state=1)
+    models = {
+        name: DeltaUQRegressor(
+            anchors="neighbours",
+            neighbor_search=search,
+            max_iter=SEARCH_EPOCHS,
+            random_state=0,
+        )
+        for name, search in ((APPROXIMATE, "approximate"), (EXACT, "exact"))
+    }
+    fits = {name: functools.partial(_fit, model, X, y) for name, model in models.items()}
+    seconds = measure_in_turns(fits, case.n_fits)
+    predictions = {
+        name: functools.partial(model.predict, new, return_std=True)
+        for name, model in models.items()
+    }
+    asked = measure_in_turns(predictions, case.n_predictions)
+    rows = f"{case.n_rows:,} training rows, d = {SEARCH_FEATURES}"
+    size = f"approximate search for neighbours, {rows}"
+    fit, predict = f"fit of {SEARCH_EPOCHS} epochs", f"predict with std, {case.n_new:,} rows"
+    return [
+        speed_up(f"{fit}, {size}", "the exact search", seconds, APPROXIMATE, EXACT),
+        speed_up(f"{predict}, {size}", "the exact search", asked, APPROXIMATE, EXACT),
     ]
 
 

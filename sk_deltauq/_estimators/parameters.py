@@ -48,6 +48,7 @@ ANCHOR_CONSTRAINTS: dict[str, Any] = {
     "anchors": [StrOptions({"neighbours", "random"})],
     "n_anchors": [Interval(Integral, 1, None, closed="left")],
     "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "neighbor_search": [StrOptions({"approximate", "exact"})],
     "anchor_pool": [Interval(Integral, 2, None, closed="left"), None],
 }
 

@@ -141,7 +141,7 @@ class TrainingHalves:
         for member in is_changed.nonzero()[:, 0].tolist():
             found, counts = self.network.pool.find(
                 changed[member],
-                by_tree=True,
+                by_index=True,
                 groups=self._find_groups(x[member]),
                 origin=x[member],
             )
@@ -219,7 +219,7 @@ def _find_among(
     found = []
     for part in gen_batches(len(x), _CHUNK_ROWS):
         own = None if groups is None else groups[part]
-        near, counts = pool.find(x[part], by_tree=True, groups=own)
+        near, counts = pool.find(x[part], by_index=True, groups=own)
         near = numbers[near]
         distance = network.measure_distance(x[part].expand(len(near), -1, -1), near)
         found.append((near.to(torch.int32), counts, distance))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from sk_deltauq._methods.pool import Pool, PoolRows, SearchIndex
+from sk_deltauq._methods.pool import Pool, PoolRows
 
 # Neighbours that compete for each row: more than prediction uses, so that the metric can choose.
 _N_CANDIDATES = 32
@@ -156,11 +156,11 @@ class _Candidates:
     def find(cls, rows: PoolRows, is_trained, metric: Metric, queries) -> _Candidates:
         """Find the nearest rows of the distinct rows with the numbers `queries`."""
         distinct = rows.distinct
-        index = SearchIndex(distinct, metric.find_search_space())
+        index = rows.make_index(metric.find_search_space())
         n_candidates = count_neighbors(rows, _N_CANDIDATES)
         pool = Pool.collect(rows, index, metric.unit, n_candidates, is_trained)
         groups = None if distinct.groups is None else distinct.groups[queries]
-        near, counts = pool.find(distinct.x[queries], by_tree=True, groups=groups)
+        near, counts = pool.find(distinct.x[queries], by_index=True, groups=groups)
         d, n_targets = rows.x.shape[1], rows.y.shape[1]
         weights = pool.present[:, queries].to(rows.x)
         if pool.log_weights is not None:
@@ -217,10 +217,10 @@ def _measure_by_directions(gaps: torch.Tensor, directions: torch.Tensor) -> torc
 def _measure_unit(rows: PoolRows, queries: torch.Tensor) -> torch.Tensor:
     """Measure the root mean squared difference between neighbours for each feature."""
     distinct, ones = rows.distinct, torch.ones_like(rows.x[0])
-    index = SearchIndex(distinct, ones)
+    index = rows.make_index(ones)
     pool = Pool.collect(rows, index, ones, count_neighbors(rows, _N_NEAREST))
     x = distinct.x[queries]
-    near, counts = pool.find(x, by_tree=True)
+    near, counts = pool.find(x, by_index=True)
     squares = (pool.x[near[0]] - x.unsqueeze(1)).square() * counts[0].unsqueeze(2)
     mean = squares.sum(dim=(0, 1)) / counts[0].sum().clamp(min=1)
     return mean.sqrt() + _LEAST_UNIT

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from sk_deltauq._methods.metric import Metric
-from sk_deltauq._methods.pool import Pool, PoolRows, SearchIndex
+from sk_deltauq._methods.pool import Pool, PoolRows
+from sk_deltauq._methods.search import SearchIndex
 from sk_deltauq._networks.mlp import Core, Network
 from sk_deltauq._networks.selection import Neighbours, blend
 
@@ -21,8 +22,9 @@ _ABSENT_CLASS = 0.05
 class NeighbourNetwork(Network):
     """Networks on a row and its neighbours; components are pairs of a member and an anchor.
 
-    With `has_classes`, the targets are indicators of classes, and the outputs are logits. The rows
-    of the pool, their targets, the metric and the subsets are buffers, so that they are stored.
+    With `has_classes`, the targets are indicators of classes, and the outputs are logits. With
+    `approximate`, the search among many rows misses a few neighbours. The rows of the pool, their
+    targets, the metric and the subsets are buffers, so that they are stored.
     """
 
     pool_x: torch.Tensor
@@ -39,9 +41,9 @@ class NeighbourNetwork(Network):
     row_numbers: torch.Tensor
     row_groups: torch.Tensor | None
 
-    def __init__(self, core: Core, has_classes: bool = False):
+    def __init__(self, core: Core, *, has_classes: bool = False, approximate: bool = False):
         super().__init__(core)
-        self._has_classes = has_classes
+        self._has_classes, self._approximate = has_classes, approximate
         # A stored network does not name a buffer that is None.
         self.register_buffer("pool_groups", None)
         self._rows: PoolRows | None = None
@@ -67,7 +69,8 @@ class NeighbourNetwork(Network):
     @property
     def pool_rows(self) -> PoolRows:
         """The rows of which the pool is made."""
-        now = PoolRows(self.pool_x, self.pool_y, self.pool_weights, self.pool_groups)
+        tables = self.pool_x, self.pool_y, self.pool_weights, self.pool_groups
+        now = PoolRows(*tables, approximate=self._approximate)
         if self._rows is None or not self._rows.shares_memory(now):  # loaded, or moved to a device
             self._rows, self._index = now, None
         return self._rows
@@ -91,7 +94,7 @@ class NeighbourNetwork(Network):
         self._descriptions = {}
         rows, n_neighbors = self.pool_rows, self.subsets.shape[1]
         if self._index is None:
-            self._index = SearchIndex(rows.distinct, self.metric.find_search_space())
+            self._index = rows.make_index(self.metric.find_search_space())
         self.pool = Pool.collect(rows, self._index, self.unit, n_neighbors, is_trained)
 
     def forward(
@@ -115,8 +118,8 @@ class NeighbourNetwork(Network):
 
     def _describe_anchors(self, x: torch.Tensor, limit: int | None):
         samples = [x] if x.ndim == 2 else [x[0]] if x.stride(0) == 0 else list(x)
-        by_tree = torch.is_inference_mode_enabled()  # a tree has no place in a graph
-        found = [self.pool.find(rows.T, by_tree=by_tree) for rows in samples]
+        by_index = torch.is_inference_mode_enabled()  # which has no place in a graph
+        found = [self.pool.find(rows.T, by_index=by_index) for rows in samples]
         near, counts = (_stack_members(parts) for parts in zip(*found, strict=True))
         used = counts.unsqueeze(2) & self.subsets[:limit, : counts.shape[2]]
         rows = x.expand(self.core.n_members, -1, -1).transpose(1, 2)

@@ -32,6 +32,7 @@ from sk_deltauq._methods.halves import TrainingHalves, draw_halves, mark_trained
 from sk_deltauq._methods.metric import Metric, count_neighbors, learn_metric
 from sk_deltauq._methods.neighbour_network import NeighbourNetwork
 from sk_deltauq._methods.pool import PoolRows
+from sk_deltauq._methods.search import load_faiss
 from sk_deltauq._networks.mlp import MLP, Core, Network, NetworkSpec
 from sk_deltauq._networks.selection import count_outputs
 from sk_deltauq._networks.user_modules import UserModules
@@ -51,7 +52,7 @@ class NearestAnchors(Method):
     `pool_size` is the number of training rows that may be neighbours, None for all. `inflation` is
     the strength of the distance-based inflation of the standard deviation, None for estimators
     without standard deviations. `n_classes` is the number of classes of a classifier, whose
-    targets are class numbers; None for a regressor.
+    targets are class numbers; None for a regressor. `approximate` searches need faiss.
     """
 
     n_anchors: int
@@ -60,9 +61,10 @@ class NearestAnchors(Method):
     module: Callable[..., nn.Module] | None = None
     inflation: float | None = None
     n_classes: int | None = None
+    approximate: bool = False
 
     ddof: ClassVar[int] = 1
-    fixed_parameters: ClassVar[tuple[str, ...]] = ("anchors", "n_neighbors")
+    fixed_parameters: ClassVar[tuple[str, ...]] = ("anchors", "n_neighbors", "neighbor_search")
 
     def network(self, spec: NetworkSpec) -> NeighbourNetwork:
         n_targets = spec.n_targets if self.n_classes is None else self.n_classes
@@ -71,15 +73,18 @@ class NearestAnchors(Method):
             core: Core = MLP(spec, n_extra=n_extra)
         else:
             core = UserModules(spec, self.module, n_extra=n_extra)
-        return NeighbourNetwork(core, has_classes=self.n_classes is not None)
+        has_classes = self.n_classes is not None
+        return NeighbourNetwork(core, has_classes=has_classes, approximate=self.approximate)
 
     def draw(self, network: Network, context: DrawContext):
         """Draw the pool, the subsets of neighbours, and the reference rows; learn the metric."""
         assert isinstance(network, NeighbourNetwork)
+        if self.approximate:
+            load_faiss()  # also if there are too few rows to use it, and before any work
         data, earlier, device = context.data, context.earlier, context.settings.device
         new_keys = draw_anchor_keys(context.seed, data, context.call)
         groups = None if data.groups is None else torch.from_numpy(data.groups).to(data.x)
-        rows = PoolRows(data.x, self._make_targets(data.y), data.weights, groups)
+        rows = PoolRows(data.x, self._make_targets(data.y), data.weights, groups, self.approximate)
         X, keys, numbers = data.X, new_keys, np.arange(len(data.X))
         if earlier:
             rows = network.pool_rows.to("cpu").append(rows)

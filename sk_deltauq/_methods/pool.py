@@ -1,4 +1,4 @@
-"""The training rows that serve as anchors, and the search for the nearest ones."""
+"""The training rows that serve as anchors, and which of the nearest ones count."""
 
 from __future__ import annotations
 
@@ -8,23 +8,13 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from scipy.spatial import KDTree
 from torch import nn
+
+from sk_deltauq._methods.search import SearchIndex
 
 # Rows that differ by less in every feature are equal. They are no neighbours of each other: in
 # training, the target of an equal row would give the answer away.
 _EQUAL = 1e-5
-
-# Length of a random coordinate that breaks ties. On a grid, many rows are equally near, and the
-# order of ties would depend on the kind of search.
-_TIE_BREAK = 0.03
-
-# A tree is faster than all distances from here on, but not in many dimensions.
-_LEAST_TREE_ROWS = 512
-_MOST_TREE_FEATURES = 20
-
-# Distances held at a time when there is no tree.
-_CHUNK_DISTANCES = 2**22
 
 
 @dataclass(frozen=True)
@@ -35,6 +25,7 @@ class PoolRows:
     y: torch.Tensor  # (row, target), scaled
     weights: torch.Tensor  # (row,)
     groups: torch.Tensor | None  # (row,)
+    approximate: bool = False  # whether a search among many rows may miss some neighbours
 
     @cached_property
     def distinct(self) -> DistinctRows:
@@ -44,6 +35,10 @@ class PoolRows:
         x = torch.from_numpy(rows[:, : self.x.shape[1]]).to(self.x)
         groups = None if self.groups is None else torch.from_numpy(rows[:, -1]).to(self.x)
         return DistinctRows(x, groups, torch.from_numpy(inverse.ravel()).to(x.device))
+
+    def make_index(self, space: torch.Tensor) -> SearchIndex:
+        """Return an index of the distinct rows, see `SearchIndex`."""
+        return SearchIndex(self.distinct.x, space, approximate=self.approximate)
 
     def shares_memory(self, other: PoolRows) -> bool:
         """Tell whether the tensors are the tensors of other rows."""
@@ -69,7 +64,7 @@ class PoolRows:
         groups = None
         if self.groups is not None and rows.groups is not None:
             groups = torch.cat([self.groups, rows.groups])
-        return PoolRows(x, y, weights, groups)
+        return PoolRows(x, y, weights, groups, self.approximate)
 
     def merge_copies(self) -> tuple[PoolRows, np.ndarray, np.ndarray]:
         """Merge rows with equal features, targets and group, on a CPU; the newest row stays.
@@ -90,7 +85,8 @@ class PoolRows:
 
     def _map(self, function: Callable[[torch.Tensor], torch.Tensor]) -> PoolRows:
         x, y, weights = (function(part) for part in (self.x, self.y, self.weights))
-        return PoolRows(x, y, weights, None if self.groups is None else function(self.groups))
+        groups = None if self.groups is None else function(self.groups)
+        return PoolRows(x, y, weights, groups, self.approximate)
 
 
 @dataclass(frozen=True)
@@ -100,68 +96,6 @@ class DistinctRows:
     x: torch.Tensor  # (distinct row, feature), scaled
     groups: torch.Tensor | None  # (distinct row,)
     inverse: torch.Tensor  # (row,), the distinct row of each row
-
-
-class SearchIndex(nn.Module):
-    """The search for the nearest distinct rows, in a space with another metric.
-
-    `space` is a factor for each feature, or a map `(feature, coordinate)`.
-    """
-
-    space: torch.Tensor
-    points: torch.Tensor  # (distinct row, coordinate + 1), with a coordinate that breaks ties
-
-    def __init__(self, distinct: DistinctRows, space: torch.Tensor):
-        super().__init__()
-        # In float32, rounding would decide between near ties.
-        self.register_buffer("space", space.double(), persistent=False)
-        ties = np.random.default_rng(0).random((len(distinct.x), 1)) * _TIE_BREAK
-        points = [self._move(distinct.x), torch.from_numpy(ties).to(distinct.x.device)]
-        self.register_buffer("points", torch.cat(points, dim=1), persistent=False)
-
-    def _move(self, x: torch.Tensor) -> torch.Tensor:
-        """Move rows `(row, feature)` to the space."""
-        x = x.detach().double()
-        return x * self.space if self.space.ndim == 1 else x @ self.space
-
-    @cached_property
-    def tree(self) -> KDTree:
-        """A tree of the points, on a CPU."""
-        # Without balance it is built faster, and no slower on tables with equal values.
-        settings = {"leafsize": 32, "balanced_tree": False, "compact_nodes": False}
-        return KDTree(self.points.numpy(), **settings)
-
-    def search(self, x: torch.Tensor, width: int, *, by_tree: bool) -> torch.Tensor:
-        """Find the numbers of the nearest distinct rows of rows `(row, feature)`.
-
-        Without `by_tree` all distances are computed in one step, as a graph for export needs it.
-        """
-        queries = self._move(x)
-        if not by_tree:
-            return self._compare_all(queries, width)
-        if self._has_tree:
-            return self._search_tree(queries, width)
-        step = max(_CHUNK_DISTANCES // len(self.points), 1)
-        return torch.cat([self._compare_all(chunk, width) for chunk in queries.split(step)])
-
-    @property
-    def _has_tree(self) -> bool:
-        n_rows, n_coordinates = self.points.shape
-        on_cpu = self.points.device.type == "cpu"
-        return on_cpu and n_rows >= _LEAST_TREE_ROWS and n_coordinates <= _MOST_TREE_FEATURES + 1
-
-    def _search_tree(self, queries: torch.Tensor, width: int) -> torch.Tensor:
-        padded = np.zeros((len(queries), queries.shape[1] + 1))
-        padded[:, :-1] = queries.numpy()
-        _, near = self.tree.query(padded, k=width)
-        return torch.from_numpy(near.reshape(len(queries), width))
-
-    def _compare_all(self, queries: torch.Tensor, width: int) -> torch.Tensor:
-        """Compare with all rows: for few rows, many features, GPUs, and graphs for export."""
-        # |c|^2 - 2 x c orders the rows as |x - c|^2 does.
-        squares, columns = self.points.square().sum(dim=1), self.points[:, :-1].T
-        distances = torch.addmm(squares, queries, columns, alpha=-2)
-        return distances.topk(width, largest=False).indices
 
 
 class Pool(nn.Module):
@@ -220,7 +154,7 @@ class Pool(nn.Module):
         """Return a pool of the distinct rows with the numbers `chosen`."""
         groups = None if self.groups is None else self.groups[chosen]
         distinct = DistinctRows(self.x[chosen], groups, torch.arange(len(chosen)))
-        index = SearchIndex(distinct, self.index.space)
+        index = SearchIndex(distinct.x, self.index.space, approximate=self.index.approximate)
         log_weights = None if self.log_weights is None else self.log_weights[:, chosen]
         values, present = self.values[:, chosen], self.present[:, chosen]
         return Pool(distinct, index, values, log_weights, present, n_neighbors)
@@ -229,7 +163,7 @@ class Pool(nn.Module):
         self,
         x: torch.Tensor,
         *,
-        by_tree: bool,
+        by_index: bool,
         groups: torch.Tensor | None = None,
         origin: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -241,7 +175,7 @@ class Pool(nn.Module):
         nearest first, and which of them count.
         """
         width = self._n_candidates
-        near = self.index.search(x, width, by_tree=by_tree)
+        near = self.index.search(x, width, by_index=by_index)
         origin = x if origin is None else origin
         counts = ((self.x[near] - origin.unsqueeze(1)).abs() > _EQUAL).any(dim=2)
         if groups is not None and self.groups is not None:

@@ -108,7 +108,7 @@ def test_a_learnt_metric_predicts_new_rows_better_than_the_first_one():
     errors = []
     for each in (start, metric):
         pool = _Candidates.find(rows, everyone, each, index).pool
-        near, _ = pool.find(new.x, by_tree=False)
+        near, _ = pool.find(new.x, by_index=False)
         x = (new.x / each.unit).expand(M, -1, -1)
         values = torch.stack([pool.values[m, near[m]] for m in range(M)])
         weights = each.measure(x, values).neg().softmax(dim=3)

@@ -1,11 +1,12 @@
-"""The pool of anchors: distinct rows, the targets that each member sees, and the search."""
+"""The pool of anchors: distinct rows, the targets that each member sees, and who counts."""
 
 import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._methods import pool as pool_module
-from sk_deltauq._methods.pool import Pool, PoolRows, SearchIndex
+from sk_deltauq._methods import search as search_module
+from sk_deltauq._methods.pool import Pool, PoolRows
+from sk_deltauq._methods.search import SearchIndex
 
 
 def make_rows(x, y, weights=None, groups=None):
@@ -20,7 +21,7 @@ def make_rows(x, y, weights=None, groups=None):
 def collect(rows, n_neighbors, is_trained=None, *, space=None):
     """A pool with the unit 1, searched in the space of the rows unless another one is given."""
     ones = torch.ones(rows.x.shape[1])
-    index = SearchIndex(rows.distinct, ones if space is None else space)
+    index = SearchIndex(rows.distinct.x, ones if space is None else space)
     return Pool.collect(rows, index, ones, n_neighbors, is_trained)
 
 
@@ -42,7 +43,7 @@ def find_by_sorting(pool, query, member):
 
 def test_equal_rows_are_one_row_with_the_weighted_mean_target():
     rows = make_rows([[1, 2], [3, 4], [1, 2]], [1.0, 5.0, 4.0], weights=[1.0, 1.0, 2.0])
-    index = SearchIndex(rows.distinct, torch.ones(2))
+    index = SearchIndex(rows.distinct.x, torch.ones(2))
     pool = Pool.collect(rows, index, torch.tensor([2.0, 4.0]), 1)
     assert pool.x.tolist() == [[1, 2], [3, 4]]
     torch.testing.assert_close(
@@ -58,7 +59,7 @@ def test_a_member_sees_the_targets_of_its_own_rows_only():
     assert pool.present.tolist() == [[True, True, True], [True, False, True]]
     torch.testing.assert_close(pool.values[0, 0], torch.tensor([1.0, 1.0, 1.0]))
     torch.testing.assert_close(pool.values[1, 0], torch.tensor([1.0, 2.0, 5.0]))
-    numbers, counts = pool.find(torch.tensor([[1.9]]), by_tree=False)
+    numbers, counts = pool.find(torch.tensor([[1.9]]), by_index=False)
     found = [set(numbers[m, 0][counts[m, 0]].tolist()) for m in range(2)]
     assert found == [{0, 1, 2}, {0, 2}]
 
@@ -71,15 +72,15 @@ def test_equal_weights_need_no_weights_in_the_selection():
 
 
 @pytest.mark.parametrize("grid", [False, True])
-@pytest.mark.parametrize("by_tree", [False, True])
+@pytest.mark.parametrize("by_index", [False, True])
 @pytest.mark.parametrize("limited", [False, True])
-def test_the_nearest_rows_that_differ_are_found(grid, by_tree, limited, monkeypatch):
-    monkeypatch.setattr(pool_module, "_LEAST_TREE_ROWS", 10)
+def test_the_nearest_rows_that_differ_are_found(grid, by_index, limited, monkeypatch):
+    monkeypatch.setattr(search_module, "_LEAST_TREE_ROWS", 10)
     rows = random_rows(grid=grid)
     is_trained = torch.arange(60) % torch.tensor([[3], [4]]) != 0 if limited else None
     pool = collect(rows, 5, is_trained)
     queries = torch.cat([rows.x[:20], random_rows(20, seed=1).x])
-    numbers, counts = pool.find(queries, by_tree=by_tree)
+    numbers, counts = pool.find(queries, by_index=by_index)
     assert counts.all()
     for member in range(len(counts)):
         for query, found in zip(queries, numbers[member], strict=True):
@@ -90,28 +91,28 @@ def test_the_nearest_rows_that_differ_are_found(grid, by_tree, limited, monkeypa
 
 
 def test_both_kinds_of_search_break_ties_alike(monkeypatch):
-    monkeypatch.setattr(pool_module, "_LEAST_TREE_ROWS", 10)
+    monkeypatch.setattr(search_module, "_LEAST_TREE_ROWS", 10)
     rows = random_rows(200, grid=True)
     pool = collect(rows, 6)
-    ways = [pool.find(rows.x, by_tree=by_tree) for by_tree in (False, True)]
+    ways = [pool.find(rows.x, by_index=by_index) for by_index in (False, True)]
     torch.testing.assert_close(ways[0], ways[1], rtol=0, atol=0)
 
 
 def test_chunks_change_nothing(monkeypatch):
     rows = random_rows()
     pool = collect(rows, 5)
-    whole = pool.find(rows.x, by_tree=False)
+    whole = pool.find(rows.x, by_index=False)
     sizes, addmm = [], torch.addmm
 
     def measure(*args, **kwargs):
         sizes.append((found := addmm(*args, **kwargs)).numel())
         return found
 
-    monkeypatch.setattr(pool_module, "_CHUNK_DISTANCES", 130)
+    monkeypatch.setattr(search_module, "_CHUNK_DISTANCES", 130)
     monkeypatch.setattr(torch, "addmm", measure)
     for inference in (False, True):  # training asks outside of inference mode
         with torch.inference_mode(inference):
-            found = pool.find(rows.x, by_tree=True)
+            found = pool.find(rows.x, by_index=True)
         torch.testing.assert_close(found, whole, rtol=0, atol=0)
     assert max(sizes) <= 130
     assert sum(sizes) == 2 * len(rows.x) ** 2
@@ -134,7 +135,7 @@ def test_rows_of_the_same_group_do_not_count():
     rows = make_rows([[0.0], [1.0], [2.0], [3.0]], range(4), groups=[0, 0, 1, 1])
     pool = collect(rows, 2)
     numbers, counts = pool.find(
-        torch.tensor([[0.2], [2.9]]), by_tree=False, groups=torch.tensor([0.0, 1.0])
+        torch.tensor([[0.2], [2.9]]), by_index=False, groups=torch.tensor([0.0, 1.0])
     )
     found = [set(numbers[0, row][counts[0, row]].tolist()) for row in range(2)]
     assert found == [{2, 3}, {0, 1}]
@@ -142,18 +143,18 @@ def test_rows_of_the_same_group_do_not_count():
 
 def test_a_pool_of_one_row_has_no_neighbours_for_it():
     rows = make_rows([[1.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
-    _, counts = collect(rows, 3).find(rows.x, by_tree=False)
+    _, counts = collect(rows, 3).find(rows.x, by_index=False)
     assert counts.shape == (1, 2, 1)
     assert not counts.any()
 
 
-@pytest.mark.parametrize("by_tree", [False, True])
-def test_neighbours_are_near_in_the_space_of_the_search(by_tree, monkeypatch):
-    monkeypatch.setattr(pool_module, "_LEAST_TREE_ROWS", 10)
+@pytest.mark.parametrize("by_index", [False, True])
+def test_neighbours_are_near_in_the_space_of_the_search(by_index, monkeypatch):
+    monkeypatch.setattr(search_module, "_LEAST_TREE_ROWS", 10)
     rows, queries = random_rows(), random_rows(10, seed=1).x
     factors, turn = torch.tensor([5.0, 1.0, 0.2]), torch.linalg.qr(random_rows(3, seed=2).x).Q
-    by_factor = collect(rows, 5, space=factors).find(queries, by_tree=by_tree)[0]
-    by_map = collect(rows, 5, space=torch.diag(factors) @ turn).find(queries, by_tree=by_tree)[0]
+    by_factor = collect(rows, 5, space=factors).find(queries, by_index=by_index)[0]
+    by_map = collect(rows, 5, space=torch.diag(factors) @ turn).find(queries, by_index=by_index)[0]
     distinct = rows.distinct.x
     for query, *found in zip(queries, by_factor[0], by_map[0], strict=True):
         distance = ((distinct - query) * factors).square().sum(dim=1).sqrt()

@@ -18,7 +18,7 @@ from tests._helpers import (
 )
 
 # Only Delta-UQ has these parameters.
-ONLY_DELTA_UQ = {"anchors", "n_anchors", "n_neighbors", "anchor_pool"}
+ONLY_DELTA_UQ = {"anchors", "n_anchors", "n_neighbors", "neighbor_search", "anchor_pool"}
 ONLY_DELTA_UQ |= {"anchor_corruption", "temper", "widening"}
 # For each method: further parameters of Delta-UQ that it lacks, and parameters of its own.
 DIFFERENT = {

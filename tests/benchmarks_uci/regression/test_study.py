@@ -21,6 +21,7 @@ ADDED = {
     "missing_values": "indicator",
     "anchors": "random",
     "n_neighbors": 16,
+    "neighbor_search": "exact",
     "anchor_pool": 100_000,
     "refine_mean": False,
 }

@@ -1,5 +1,5 @@
 from benchmarks_uci.speed import neighbours
-from benchmarks_uci.speed.neighbours import ENSEMBLE, OURS, RANDOM
+from benchmarks_uci.speed.neighbours import APPROXIMATE, ENSEMBLE, EXACT, OURS, RANDOM
 
 
 def test_each_case_compares_fits_and_predictions():
@@ -8,8 +8,11 @@ def test_each_case_compares_fits_and_predictions():
         ("the deep ensemble", 1.5),
         ("random anchors", None),
         ("random anchors", 3),
+        ("the exact search", None),
+        ("the exact search", None),
     ]
-    assert [set(r.parts) for r in found] == [{OURS, ENSEMBLE}, {OURS, RANDOM}, {OURS, RANDOM}]
+    pairs = [(OURS, ENSEMBLE), (OURS, RANDOM), (OURS, RANDOM), *[(APPROXIMATE, EXACT)] * 2]
+    assert [set(r.parts) for r in found] == [set(pair) for pair in pairs]
     assert all(seconds > 0 for r in found for seconds in r.parts.values())
     assert "100 training rows" in found[0].what
 
