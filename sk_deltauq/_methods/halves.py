@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -160,17 +161,24 @@ class TrainingHalves:
         )
 
     def _find_groups(self, x: torch.Tensor) -> torch.Tensor | None:
-        """Return the groups of training rows `(sample, feature)`."""
+        """Return the groups of training rows `(sample, feature)`: `(sample, group)`.
+
+        Equal rows can be in several groups. Any of them may be the group of the sample.
+        """
         if self.groups is None:
             return None
-        found = [self._group_of_row[row.tobytes()] for row in x.cpu().contiguous().numpy()]
-        return torch.tensor(found, dtype=x.dtype, device=x.device)
+        found = [self._groups_of_rows[row.tobytes()] for row in x.cpu().contiguous().numpy()]
+        width = max(map(len, found))
+        padded = [[*groups, *[groups[0]] * (width - len(groups))] for groups in found]
+        return torch.tensor(padded, dtype=x.dtype, device=x.device)
 
     @cached_property
-    def _group_of_row(self) -> dict[bytes, float]:
+    def _groups_of_rows(self) -> dict[bytes, list[float]]:
         assert self.groups is not None
-        rows = self.rows.x.cpu().numpy()
-        return {row.tobytes(): g for row, g in zip(rows, self.groups.tolist(), strict=True)}
+        found: dict[bytes, set[float]] = defaultdict(set)
+        for row, group in zip(self.rows.x.cpu().numpy(), self.groups.tolist(), strict=True):
+            found[row.tobytes()].add(group)
+        return {row: sorted(groups) for row, groups in found.items()}
 
     def draw(self, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the members, `(member, 1)`, and a random half for each sample of `order`."""

@@ -169,17 +169,18 @@ class Pool(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Find the nearest rows that a member has, and that differ from the row.
 
-        `x` is `(row, feature)`, on the device of the pool; `groups`, `(row,)`, are groups whose
-        rows do not count. `origin` are rows that `x` was made of: neighbours must differ from
-        them instead of from `x`. Returns numbers of distinct rows, `(member, row, neighbour)`,
-        nearest first, and which of them count.
+        `x` is `(row, feature)`, on the device of the pool; `groups`, `(row,)` or `(row, group)`,
+        are groups whose rows do not count. `origin` are rows that `x` was made of: neighbours must
+        differ from them instead of from `x`. Returns numbers of distinct rows, `(member, row,
+        neighbour)`, nearest first, and which of them count.
         """
         width = self._n_candidates
         near = self.index.search(x, width, by_index=by_index)
         origin = x if origin is None else origin
         counts = ((self.x[near] - origin.unsqueeze(1)).abs() > _EQUAL).any(dim=2)
         if groups is not None and self.groups is not None:
-            counts = counts & (self.groups[near] != groups[:, None])
+            own = groups.reshape(len(x), 1, -1)
+            counts = counts & (self.groups[near].unsqueeze(2) != own).all(dim=2)
         counts = counts & self.present[:, near]  # (member, row, candidate)
         # The first ones that count, in their order, and then the others.
         rank = torch.arange(width, 0, -1, device=x.device) + width * counts.to(torch.int64)

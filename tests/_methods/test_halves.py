@@ -235,6 +235,26 @@ def test_a_corrupted_row_sees_neither_its_own_target_nor_its_group(groups):
         assert (one != other).any(), "other rows have them as neighbours"
 
 
+def test_a_corrupted_row_sees_no_group_of_a_row_that_equals_it():
+    """Rows 3 and 30 are equal and in two groups: the target of either may be the sample's own."""
+    data = make_data()
+    data.x[30] = data.x[3]
+    groups = np.arange(N)
+    groups[[6, 10]], groups[[31, 32]] = 3, 30
+    own = [3, 6, 10, 30, 31, 32]
+
+    def look(value):
+        targets = data.y.clone()
+        targets[own] = value
+        halves, inputs, change = change_rows(data, groups, targets)
+        everyone = replace(halves, halves=torch.ones_like(halves.halves))
+        return everyone.describe_changed(inputs, change)[1][1]
+
+    one, other = look(0.0), look(100.0)
+    torch.testing.assert_close(one[:, [3, 30]], other[:, [3, 30]])
+    assert (one != other).any(), "other rows have them as neighbours"
+
+
 def test_changed_rows_have_the_neighbours_of_their_new_place():
     """Without halves of their own, all neighbours: compare with the network's own description."""
     data = make_data()

@@ -141,6 +141,15 @@ def test_rows_of_the_same_group_do_not_count():
     assert found == [{2, 3}, {0, 1}]
 
 
+def test_rows_of_several_groups_do_not_count():
+    rows = make_rows([[0.0], [1.0], [2.0], [3.0]], range(4), groups=[0, 0, 1, 2])
+    numbers, counts = collect(rows, 3).find(
+        torch.tensor([[0.2], [2.9]]), by_index=False, groups=torch.tensor([[0.0, 2.0], [2.0, 2.0]])
+    )
+    found = [set(numbers[0, row][counts[0, row]].tolist()) for row in range(2)]
+    assert found == [{2}, {0, 1, 2}]
+
+
 def test_a_pool_of_one_row_has_no_neighbours_for_it():
     rows = make_rows([[1.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
     _, counts = collect(rows, 3).find(rows.x, by_index=False)
