@@ -116,6 +116,7 @@ def test_a_model_survives_pickle_and_file(params, tmp_path):
 @pytest.fixture
 def clustered(monkeypatch):
     """The approximate search for the tables of this file, which are too small for it."""
+    pytest.importorskip("faiss")
     monkeypatch.setattr(search, "_LEAST_CLUSTERED_ROWS", 200)
     monkeypatch.setattr(search, "_N_PROBES", 3)
 
@@ -150,6 +151,7 @@ def test_an_approximate_search_leaks_no_targets(clustered):
 
 
 def test_a_search_among_few_rows_gives_the_same_predictions():
+    pytest.importorskip("faiss")
     X, y = rough_data()
     exact, approximate = (make(neighbor_search=k).fit(X, y) for k in ("exact", "approximate"))
     assert_same_answers(answers(approximate, X[:50]), answers(exact, X[:50]))

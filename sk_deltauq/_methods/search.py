@@ -158,7 +158,8 @@ def load_faiss() -> Any:
     except ImportError as error:
         raise ImportError(
             "neighbor_search='approximate' needs faiss, which is not installed. Install it with: "
-            "pip install 'sk-deltauq[neighbours]', or fit with neighbor_search='exact'."
+            "pip install 'sk-deltauq[neighbours]' (on macOS install faiss and torch from "
+            "conda-forge), or fit with neighbor_search='exact'."
         ) from error
 
 

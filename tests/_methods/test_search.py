@@ -11,6 +11,8 @@ import torch
 from sk_deltauq._methods import search as search_module
 from sk_deltauq._methods.search import SearchIndex, load_faiss
 
+pytest.importorskip("faiss")
+
 N_ROWS, N_FEATURES, WIDTH = 12_000, 25, 20
 
 
