@@ -47,10 +47,11 @@ class DeltaUQRegressor(NetworkRegressor):
         distinct rows.
     neighbor_search : {"exact", "approximate"}, default="exact"
         How to find the neighbours. "approximate" compares a row with the most similar clusters of
-        training rows only, and misses a few neighbours. It is faster in tables with more than 20
-        features and 10,000 rows; smaller tables are searched exactly. It needs faiss
-        (`pip install 'sk-deltauq[neighbours]'`) and runs on the CPU; GPUs compare with all rows.
-        For `anchors="neighbours"`.
+        training rows only. It misses a few neighbours, and more of them if many features are
+        equally important. It is faster in tables with more than 20 features; with less than 9
+        features or 10,000 rows the search stays exact, as it does on GPUs, in `to_torch`, and for
+        gradients. It needs faiss (`pip install 'sk-deltauq[neighbours]'`). For
+        `anchors="neighbours"`.
     anchor_pool : int or None, default=100_000
         Largest number of training rows to keep as possible neighbours, a random sample of all rows
         (in proportion to the weights); None keeps all. Each kept row takes about

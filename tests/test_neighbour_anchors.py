@@ -118,7 +118,13 @@ def clustered(monkeypatch):
     """The approximate search for the tables of this file, which are too small for it."""
     pytest.importorskip("faiss")
     monkeypatch.setattr(search, "_LEAST_CLUSTERED_ROWS", 200)
+    monkeypatch.setattr(search, "_LEAST_CLUSTERED_FEATURES", 2)
     monkeypatch.setattr(search, "_N_PROBES", 3)
+
+
+def searches_clusters(model):
+    """Whether the search of a fitted model, which may be loaded, is approximate."""
+    return model._trained_.net.module_._index.clusters is not None
 
 
 @pytest.mark.parametrize(
@@ -132,10 +138,11 @@ def test_an_approximate_search_is_almost_as_good(params, clustered, tmp_path):
     ]
     errors = [np.mean((model.predict(X[600:]) - y[600:]) ** 2) for model in models]
     assert errors[1] < 1.2 * errors[0]
+    assert [searches_clusters(model) for model in models] == [False, True]
     model = models[1]
     model.save(tmp_path / "model")
     for copy in (pickle.loads(pickle.dumps(model)), sk_deltauq.load(tmp_path / "model")):
-        assert copy.neighbor_search == "approximate"
+        assert searches_clusters(copy)
         assert_same_answers(answers(copy, X[:50]), answers(model, X[:50]))
     assert_finite(answers(model.partial_fit(X[600:], y[600:]), X[:50]))
 
@@ -147,6 +154,7 @@ def test_an_approximate_search_leaks_no_targets(clustered):
     X[1::2], y[1::2] = X[::2] + 1e-3, y[::2]  # pairs of near copies
     pairs = np.repeat(np.arange(300), 2)
     model = make(neighbor_search="approximate", max_iter=40).fit(X, y, groups=pairs)
+    assert searches_clusters(model)
     assert np.max(model.best_validation_score_) < -0.5 * np.log(2 * np.pi * np.e) + 0.25
 
 
@@ -165,6 +173,25 @@ def test_an_approximate_search_without_faiss_fails_before_the_fit(monkeypatch):
         model.fit(X, y)
     assert not hasattr(model, "n_networks_")
     assert_finite(answers(model.set_params(anchors="random").fit(X, y), X[:20]))
+
+
+def test_a_loaded_model_predicts_without_faiss(clustered, tmp_path, monkeypatch):
+    X, y = rough_data(600)
+    exact, model = (make(neighbor_search=k).fit(X, y) for k in ("exact", "approximate"))
+    model.save(tmp_path / "model")
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.warns(RuntimeWarning, match="faiss is not installed"):
+        found = sk_deltauq.load(tmp_path / "model").predict(X)
+    assert np.mean(np.abs(found - exact.predict(X))) < 0.2 * y.std()
+
+
+def test_the_search_cannot_change_between_two_calls(clustered):
+    X, y = rough_data(600)
+    model = make(neighbor_search="exact").fit(X, y)
+    del model._trained_.fixed["neighbor_search"]  # as in a file from before the parameter
+    model.set_params(neighbor_search="approximate")
+    with pytest.raises(ValueError, match="neighbor_search"):
+        model.partial_fit(X, y)
 
 
 def test_rows_of_all_calls_may_be_neighbours():

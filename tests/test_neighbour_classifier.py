@@ -11,6 +11,7 @@ from sklearn.model_selection import cross_val_predict
 
 import sk_deltauq
 from sk_deltauq import DeltaUQClassifier
+from sk_deltauq._methods import search
 from tests._helpers import answers, assert_close_answers, assert_finite, assert_same_answers
 
 SMALL = {"hidden_layer_sizes": (16,), "max_iter": 5, "n_anchors": 4, "random_state": 0}
@@ -82,6 +83,23 @@ def test_a_model_survives_pickle_and_file(params, tmp_path):
         assert_same_answers(answers(copy, X), answers(model, X))
         copy.set_params(warm_start=True).fit(X, y)
         assert_finite(answers(copy, X))
+
+
+@pytest.mark.parametrize("corruption", [None, "swap"])
+def test_an_approximate_search_is_almost_as_good(corruption, monkeypatch):
+    pytest.importorskip("faiss")
+    for name, value in {"ROWS": 200, "FEATURES": 2}.items():
+        monkeypatch.setattr(search, f"_LEAST_CLUSTERED_{name}", value)
+    monkeypatch.setattr(search, "_N_PROBES", 3)
+    X, y = board(900)
+    losses = []
+    for kind in ("exact", "approximate"):
+        model = make(neighbor_search=kind, anchor_corruption=corruption, max_iter=30)
+        model.fit(X[:600], y[:600], groups=np.arange(600) // 2)
+        is_exact = model._trained_.net.module_._index.clusters is None
+        assert is_exact == (kind == "exact")
+        losses.append(log_loss(y[600:], model.predict_proba(X[600:])))
+    assert losses[1] < losses[0] + 0.1
 
 
 def test_rows_of_all_calls_may_be_neighbours():

@@ -64,7 +64,7 @@ class PoolRows:
         groups = None
         if self.groups is not None and rows.groups is not None:
             groups = torch.cat([self.groups, rows.groups])
-        return PoolRows(x, y, weights, groups, self.approximate)
+        return replace(self, x=x, y=y, weights=weights, groups=groups)
 
     def merge_copies(self) -> tuple[PoolRows, np.ndarray, np.ndarray]:
         """Merge rows with equal features, targets and group, on a CPU; the newest row stays.
@@ -86,7 +86,7 @@ class PoolRows:
     def _map(self, function: Callable[[torch.Tensor], torch.Tensor]) -> PoolRows:
         x, y, weights = (function(part) for part in (self.x, self.y, self.weights))
         groups = None if self.groups is None else function(self.groups)
-        return PoolRows(x, y, weights, groups, self.approximate)
+        return replace(self, x=x, y=y, weights=weights, groups=groups)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 import torch
 from scipy.spatial import KDTree
 from torch import nn
+
+from sk_deltauq._warnings import warn_caller
 
 # Length of a random coordinate that breaks ties. On a grid, many rows are equally near, and the
 # order of ties would depend on the kind of search.
@@ -22,8 +25,9 @@ _MOST_TREE_FEATURES = 20
 # Distances held at a time when there is no index.
 _CHUNK_DISTANCES = 2**22
 
-# With fewer rows, the approximate search is hardly faster than the exact one.
+# With fewer rows or features, the approximate search is not faster than the exact one.
 _LEAST_CLUSTERED_ROWS = 10_000
+_LEAST_CLUSTERED_FEATURES = 9
 
 # Clusters of the approximate search per square root of the rows, as faiss recommends, rows that
 # each cluster needs at least, and clusters that are searched for each query.
@@ -64,17 +68,11 @@ class SearchIndex(nn.Module):
         queries = self._move(x)
         if not by_index:
             return self._compare_all(queries, width)
-        if self._has_clusters:
-            return self._search_clusters(queries, width)
+        if self.clusters is not None:
+            return self._search_clusters(queries, width, self.clusters)
         if self._has_tree:
             return self._search_tree(queries, width)
-        step = max(_CHUNK_DISTANCES // len(self.points), 1)
-        return torch.cat([self._compare_all(chunk, width) for chunk in queries.split(step)])
-
-    @property
-    def _has_clusters(self) -> bool:
-        is_large = len(self.points) >= _LEAST_CLUSTERED_ROWS
-        return self.approximate and is_large and self.points.device.type == "cpu"
+        return self._compare_in_chunks(queries, width)
 
     @property
     def _has_tree(self) -> bool:
@@ -83,9 +81,26 @@ class SearchIndex(nn.Module):
         return on_cpu and n_rows >= _LEAST_TREE_ROWS and n_coordinates <= _MOST_TREE_FEATURES + 1
 
     @cached_property
-    def clusters(self) -> ClusteredPoints:
-        """Clusters of the points, on a CPU."""
-        return ClusteredPoints(self.points.numpy())
+    def clusters(self) -> ClusteredPoints | None:
+        """Clusters of the points, on a CPU, for an approximate search among many rows."""
+        n_rows, n_features = len(self.points), self.points.shape[1] - 1
+        is_large = n_rows >= _LEAST_CLUSTERED_ROWS and n_features >= _LEAST_CLUSTERED_FEATURES
+        if not (self.approximate and is_large and self.points.device.type == "cpu"):
+            return None
+        try:
+            return ClusteredPoints(self.points.numpy())
+        except ModuleNotFoundError:  # `fit` needed faiss, but the model may have been moved
+            warn_caller(
+                "faiss is not installed, so neighbours are searched exactly. This takes longer, "
+                "and predictions can differ slightly from those with neighbor_search="
+                "'approximate'. Install it with: pip install 'sk-deltauq[neighbours]'",
+                RuntimeWarning,
+            )
+            return None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the clusters out: faiss cannot copy them, and they follow from the points."""
+        return {name: value for name, value in vars(self).items() if name != "clusters"}
 
     @cached_property
     def tree(self) -> KDTree:
@@ -94,16 +109,20 @@ class SearchIndex(nn.Module):
         settings = {"leafsize": 32, "balanced_tree": False, "compact_nodes": False}
         return KDTree(self.points.numpy(), **settings)
 
-    def _search_clusters(self, queries: torch.Tensor, width: int) -> torch.Tensor:
-        near = torch.from_numpy(self.clusters.search(_pad(queries), width))
+    def _search_clusters(self, queries, width: int, clusters: ClusteredPoints) -> torch.Tensor:
+        near = torch.from_numpy(clusters.search(_pad(queries), width))
         is_short = (near < 0).any(dim=1)  # the searched clusters have fewer rows
         if is_short.any():
-            near[is_short] = self._compare_all(queries[is_short], width)
+            near[is_short] = self._compare_in_chunks(queries[is_short], width)
         return near
 
     def _search_tree(self, queries: torch.Tensor, width: int) -> torch.Tensor:
         _, near = self.tree.query(_pad(queries), k=width)
         return torch.from_numpy(near.reshape(len(queries), width))
+
+    def _compare_in_chunks(self, queries: torch.Tensor, width: int) -> torch.Tensor:
+        step = max(_CHUNK_DISTANCES // len(self.points), 1)
+        return torch.cat([self._compare_all(chunk, width) for chunk in queries.split(step)])
 
     def _compare_all(self, queries: torch.Tensor, width: int) -> torch.Tensor:
         """Compare with all rows: for few rows, many features, GPUs, and graphs for export."""
@@ -128,21 +147,14 @@ class ClusteredPoints:
             faiss.IndexFlatL2(n_coordinates), n_coordinates, n_clusters
         )
         self._index.nprobe = _N_PROBES
-        _follow_threads(faiss)
-        self._index.train(points)
-        self._index.add(points)
+        with _use_torch_threads(faiss):
+            self._index.train(points)
+            self._index.add(points)
 
     def search(self, queries: np.ndarray, width: int) -> np.ndarray:
         """Find the numbers of the nearest points, `(query, width)`; -1 if there are too few."""
-        _follow_threads(load_faiss())
-        return self._index.search(queries.astype(np.float32), width)[1]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the index in an array, for copies and pickles."""
-        return {"index": load_faiss().serialize_index(self._index)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._index = load_faiss().deserialize_index(state["index"])
+        with _use_torch_threads(load_faiss()):
+            return self._index.search(queries.astype(np.float32), width)[1]
 
 
 def load_faiss() -> Any:
@@ -150,22 +162,28 @@ def load_faiss() -> Any:
 
     Raises
     ------
-    ImportError
+    ModuleNotFoundError
         If faiss is not installed.
     """
     try:
         return importlib.import_module("faiss")
-    except ImportError as error:
-        raise ImportError(
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
             "neighbor_search='approximate' needs faiss, which is not installed. Install it with: "
             "pip install 'sk-deltauq[neighbours]' (on macOS install faiss and torch from "
             "conda-forge), or fit with neighbor_search='exact'."
         ) from error
 
 
-def _follow_threads(faiss: Any) -> None:
-    """Let faiss use as many threads as torch does here; its count belongs to the thread."""
+@contextlib.contextmanager
+def _use_torch_threads(faiss: Any):
+    """Let faiss use as many threads as torch in this block."""
+    before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(torch.get_num_threads())
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 def _pad(queries: torch.Tensor) -> np.ndarray:

@@ -54,7 +54,7 @@ _FIXED_PARAMETERS = (
     *("module", "noise"),
 )
 # Their values in files that were written before the parameter was there.
-_FIXED_BEFORE = {"anchors": "random"}
+_FIXED_BEFORE = {"anchors": "random", "neighbor_search": "exact"}
 
 
 Calibration = Callable[[StackedNet, HoldOut | None], dict[str, Any]]

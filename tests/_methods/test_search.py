@@ -17,7 +17,7 @@ N_ROWS, N_FEATURES, WIDTH = 12_000, 25, 20
 
 
 def draw_rows(n, seed=0):
-    """Rows with 25 features near a space of 5 dimensions, as in many tables."""
+    """Rows with 25 features near a space of 5 dimensions, as the learnt metric often finds."""
     rng = np.random.default_rng(seed)
     space = np.random.default_rng(0).normal(size=(5, N_FEATURES))
     noise = 0.2 * rng.normal(size=(n, N_FEATURES))
@@ -43,8 +43,17 @@ def test_almost_all_nearest_rows_are_found():
     index, queries = make_index(), draw_rows(200, seed=1)
     found = index.search(queries, WIDTH, by_index=True)
     assert found.shape == (200, WIDTH)
-    assert "clusters" in vars(index)
+    assert index.clusters is not None
     assert measure_recall(found, find_by_sorting(index, queries)) > 0.98
+
+
+def test_most_nearest_rows_are_found_if_all_features_count_alike():
+    draws = np.random.default_rng(0).normal(size=(N_ROWS + 200, N_FEATURES)).astype(np.float32)
+    x, queries = torch.from_numpy(draws).split([N_ROWS, 200])
+    index = SearchIndex(x, torch.ones(N_FEATURES), approximate=True)
+    found = index.search(queries, WIDTH, by_index=True)
+    recall = measure_recall(found, find_by_sorting(index, queries))
+    assert 0.8 < recall < 1
 
 
 def test_rows_are_nearest_in_the_space_of_the_search():
@@ -60,23 +69,25 @@ def test_rows_are_nearest_in_the_space_of_the_search():
 def test_a_search_of_few_clusters_is_completed(monkeypatch):
     """A cluster has about 40 rows, so one cluster has no 200 neighbours."""
     monkeypatch.setattr(search_module, "_N_PROBES", 1)
+    monkeypatch.setattr(search_module, "_CHUNK_DISTANCES", 7 * N_ROWS)
     index, queries = make_index(), draw_rows(50, seed=1)
     found = index.search(queries, 200, by_index=True)
     assert int(found.min()) >= 0
     assert measure_recall(found, find_by_sorting(index, queries, 200)) > 0.98
 
 
-def test_a_search_among_few_rows_is_exact():
-    index, queries = make_index(2000), draw_rows(100, seed=1)
+@pytest.mark.parametrize(("n_rows", "n_features"), [(2000, 25), (N_ROWS, 8)])
+def test_a_search_among_few_rows_or_features_is_exact(n_rows, n_features):
+    x, queries = draw_rows(n_rows)[:, :n_features], draw_rows(100, seed=1)[:, :n_features]
+    index = SearchIndex(x, torch.ones(n_features), approximate=True)
+    assert index.clusters is None
     found = index.search(queries, WIDTH, by_index=True)
-    assert "clusters" not in vars(index)
     torch.testing.assert_close(found, index.search(queries, WIDTH, by_index=False))
 
 
 def test_a_graph_for_export_compares_with_all_rows():
     index, queries = make_index(), draw_rows(20, seed=1)
     found = index.search(queries, WIDTH, by_index=False)
-    assert "clusters" not in vars(index)
     torch.testing.assert_close(found, find_by_sorting(index, queries))
 
 
@@ -94,7 +105,23 @@ def test_two_indices_of_the_same_rows_are_alike():
     torch.testing.assert_close(first, second)
 
 
-def test_a_missing_package_is_named(monkeypatch):
+def test_the_threads_of_faiss_stay(monkeypatch):
+    faiss = load_faiss()
+    before = faiss.omp_get_max_threads()
+    try:
+        faiss.omp_set_num_threads(3)
+        monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+        make_index().search(draw_rows(10, seed=1), WIDTH, by_index=True)
+        assert faiss.omp_get_max_threads() == 3
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+def test_without_faiss_a_search_is_exact_and_says_so(monkeypatch):
+    index, queries = make_index(), draw_rows(50, seed=1)
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ImportError, match=r"needs faiss.*sk-deltauq\[neighbours\]"):
         load_faiss()
+    with pytest.warns(RuntimeWarning, match="faiss is not installed.*exactly"):
+        found = index.search(queries, WIDTH, by_index=True)
+    torch.testing.assert_close(found, find_by_sorting(index, queries))
