@@ -109,6 +109,12 @@ _FACTORIES = {
 }
 
 
+def _presets_of(group, table):
+    """Return the presets that a method runs with; None for all."""
+    # Most ablations are about random anchors, which the preset refined does not have.
+    return ("default", "paper") if group == "ablations" and "refined" not in table else None
+
+
 def _read_method(group, name, texts, table):
     """Return the method that one table of the file describes; `group` is the table of tables."""
     settings = {**table.get("settings", {}), **dict.fromkeys(table.get("unset", []))}
@@ -127,8 +133,7 @@ def _read_method(group, name, texts, table):
         make,
         max_rows=table.get("max_rows"),
         requires=table.get("requires"),
-        # Ablations are about random anchors, which the preset refined does not have.
-        presets=("default", "paper") if group == "ablations" else None,
+        presets=_presets_of(group, table),
     )
 
 

@@ -111,9 +111,19 @@ def test_refined_networks_train_on_and_delta_uq_has_neighbours():
         assert changed == {"refine_mean": True, **neighbours}
 
 
-def test_ablations_have_no_refined_preset():
-    assert {method.presets for method in ABLATIONS.values()} == {("default", "paper")}
+def test_only_ablations_with_settings_of_it_run_with_the_refined_preset():
+    with_refined = {name for name, method in ABLATIONS.items() if method.presets is None}
+    assert with_refined == {"deltauq-m5-wide"}
+    others = ABLATIONS.keys() - with_refined
+    assert {ABLATIONS[name].presets for name in others} == {("default", "paper")}
     assert {method.presets for method in METHODS.values()} == {None}
+
+
+@pytest.mark.parametrize("preset", ["default", "refined"])
+def test_the_wide_ablation_changes_the_inflation_of_five_members(preset):
+    five = settings(METHODS["deltauq-5"].make(preset, 300, 0))
+    wide = settings(ABLATIONS["deltauq-m5-wide"].make(preset, 300, 0))
+    assert {**five, "widening": 2.0} == wide
 
 
 @pytest.mark.parametrize("preset", ["default", "paper"])
@@ -122,7 +132,7 @@ def test_ablation_has_one_change(preset):
     seen = [reference]
     several = [{"learning_rate", "learning_rate_init", "averaging"}, {"n_members", "embedding"}]
     several.append({"module", "embedding"})  # "auto" is another one with a module
-    several += [{"n_members", "refine_mean"}, {"anchors", "n_anchors"}]
+    several += [{"n_members", "refine_mean"}, {"n_members", "widening"}, {"anchors", "n_anchors"}]
     several.append({"n_members", "refine_mean", "anchors", "n_anchors"})
     for name in ABLATIONS:
         found = settings(ABLATIONS[name].make(preset, 300, 0))
