@@ -99,13 +99,7 @@ def prepare_fit(
     generators = torch_generators(seed, Stream.BATCHES, members, call)
     rows = assign_rows(data, settings, hold_out, members, rng, generators)
     held_out = identify_hold_out(data, rows.n_units)
-    if previous is not None:
-        ended_on_all_rows = previous.settings.ends_on_all_rows
-        warn_about_resuming(name, plan, previous.held_out, held_out, ended_on_all_rows)
-    if previous is None or not plan.partial:
-        warn_about_hold_out(
-            name, rows.n_units, data, settings.early_stopping, partial=plan.partial
-        )
+    _warn_about_rows(settings, plan, data, rows.n_units, previous, held_out)
     batch_size = resolve_batch_size(settings.batch_size, len(data.x))
     context = DrawContext(
         data=data,
@@ -136,6 +130,24 @@ def prepare_fit(
     net = make_net(network, head, settings, batch_size, previous=net)
     start = TrainedNet(net, method, kept, seed, call, fixed, spec, settings, held_out=held_out)
     return NetworkFit(settings, rows, batches, context, start)
+
+
+def _warn_about_rows(
+    settings: TrainingSettings,
+    plan: FitPlan,
+    data: FitData,
+    n_units: int,
+    previous: TrainedNet | None,
+    held_out: str | None,
+) -> None:
+    """Warn if the hold-out has too few rows or groups, or rows that trained before."""
+    if previous is not None:
+        ended_on_all_rows = previous.settings.ends_on_all_rows
+        warn_about_resuming(settings.name, plan, previous.held_out, held_out, ended_on_all_rows)
+    if previous is None or not plan.partial:
+        warn_about_hold_out(
+            settings.name, n_units, data, settings.early_stopping, partial=plan.partial
+        )
 
 
 def _make_network(method: Method, spec: NetworkSpec, seed: int) -> Network:

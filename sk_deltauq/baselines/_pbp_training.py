@@ -76,6 +76,15 @@ def log_density(posterior: Posterior, rows: Rows) -> float:
     return total / rows.weights.sum()
 
 
+def _check_finite(losses: list[float], score: float) -> None:
+    """Raise an error if the last loss or the score of a pass is not finite."""
+    if not (math.isfinite(losses[-1]) and math.isfinite(score)):
+        raise ValueError(
+            f"Training diverged: the loss is {losses[-1]} in pass {len(losses)}, and the "
+            f"score {score}. Remove outliers from X and y, or use smaller hidden_layer_sizes."
+        )
+
+
 def train(
     posterior: Posterior,
     rows: Rows,
@@ -122,11 +131,7 @@ def train(
         losses.append(-log_z)
         posterior.refine_prior()
         score = -losses[-1] if held_out is None else log_density(posterior, held_out)
-        if not (math.isfinite(losses[-1]) and math.isfinite(score)):
-            raise ValueError(
-                f"Training diverged: the loss is {losses[-1]} in pass {len(losses)}, and the "
-                f"score {score}. Remove outliers from X and y, or use smaller hidden_layer_sizes."
-            )
+        _check_finite(losses, score)
         if held_out is not None:
             scores.append(score)
             if score > best_score:

@@ -36,13 +36,25 @@ def freeze_array(name, values, ndims):
 
 def as_real(name, values):
     """Convert to float64, without a copy if possible."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name} must be an array of real numbers: {error}") from error
     if array.dtype.kind not in "biufO":
         raise ValueError(f"{name} must be real numbers, got dtype {array.dtype}.")
     try:
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be real numbers: {error}.") from error
+
+
+def check_distribution(name, dist, method):
+    """Raise an error unless a distribution has a method."""
+    if not callable(getattr(dist, method, None)):
+        raise TypeError(
+            f"{name} must be a distribution with the method {method}, such as predict_dist(X), "
+            f"got {type(dist).__name__}."
+        )
 
 
 def check_coverage(coverage: Any, name="coverage"):

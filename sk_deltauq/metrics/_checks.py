@@ -1,16 +1,20 @@
 """Checks of the arguments of metrics, and the average over rows."""
 
 import numpy as np
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import column_or_1d
+
+from sk_deltauq.distributions._arrays import as_real
 
 
 def check_real(name, values, *, finite=True):
     """Convert to float64; refuse NaN and, if `finite`, infinity."""
-    array = check_array(
-        values, dtype="float64", ensure_2d=False, ensure_all_finite=finite, input_name=name
-    )
+    array = as_real(name, values)
+    if not (array.ndim and len(array)):
+        raise ValueError(f"{name} must have at least one row, got shape {array.shape}.")
     if np.isnan(array).any():
         raise ValueError(f"{name} must not contain NaN.")
+    if finite and not np.isfinite(array).all():
+        raise ValueError(f"{name} must not contain infinity.")
     return array
 
 
@@ -61,7 +65,12 @@ def find_class_index(y_true, n_classes, labels):
 
 def check_probabilities(y_true, y_proba, labels):
     """Check class probabilities; return the column of each row's class and the probabilities."""
-    y_proba = check_array(y_proba, dtype="float64", input_name="y_proba")
+    y_proba = check_real("y_proba", y_proba)
+    if y_proba.ndim != 2:
+        raise ValueError(
+            f"y_proba must have shape (n_samples, n_classes), got {y_proba.shape}. For two "
+            "classes, pass both columns of predict_proba(X)."
+        )
     index = find_class_index(y_true, y_proba.shape[1], labels)
     if len(index) != len(y_proba):
         raise ValueError(

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from sk_deltauq.distributions import NormalMixture
-from sk_deltauq.distributions._arrays import check_coverage
+from sk_deltauq.distributions._arrays import check_coverage, check_distribution
 from sk_deltauq.metrics._checks import (
     average,
     check_intervals,
@@ -78,6 +78,8 @@ def nll(y_true, dist, *, labels=None, sample_weight=None):
 
     Raises
     ------
+    TypeError
+        If `dist` is not a distribution.
     ValueError
         If `y_true` has another shape than the predictions, or a value that is not finite. If a
         component of `dist` is a point mass. If `labels` does not have one label for each class,
@@ -100,6 +102,7 @@ def nll(y_true, dist, *, labels=None, sample_weight=None):
     if hasattr(dist, "log_prob"):
         index = find_class_index(y_true, dist.n_classes, labels)
         return average(-dist.log_prob(index), sample_weight)
+    check_distribution("dist", dist, "log_pdf")
     if labels is not None:
         raise ValueError("labels must be None for a distribution of real values.")
     return average(-dist.log_pdf(check_real("y_true", y_true)), sample_weight)
@@ -124,6 +127,8 @@ def crps(y_true, dist, *, sample_weight=None):
 
     Raises
     ------
+    TypeError
+        If `dist` is not a distribution.
     ValueError
         If `y_true` has another shape than the predictions, or a value that is not finite. If
         `sample_weight` has another shape, a value that is negative or not finite, or only zeros.
@@ -140,6 +145,7 @@ def crps(y_true, dist, *, sample_weight=None):
     >>> round(crps([0.0], dist), 3), round(crps([3.0], dist), 3)
     (0.234, 2.437)
     """
+    check_distribution("dist", dist, "crps")
     return average(dist.crps(check_real("y_true", y_true)), sample_weight)
 
 
@@ -325,6 +331,8 @@ def quantile_calibration_error(y_true, dist, *, quantiles=None, sample_weight=No
 
     Raises
     ------
+    TypeError
+        If `dist` is not a distribution.
     ValueError
         If `y_true` has another shape than the predictions, or a value that is not finite. If
         `quantiles` is empty or has two axes, or a level is not strictly between 0 and 1. If
@@ -344,6 +352,7 @@ def quantile_calibration_error(y_true, dist, *, quantiles=None, sample_weight=No
     1.0 0.02
     0.5 0.1
     """
+    check_distribution("dist", dist, "cdf")
     levels = check_real("quantiles", np.arange(1, 20) / 20 if quantiles is None else quantiles)
     if levels.ndim != 1 or levels.min() <= 0 or levels.max() >= 1:
         raise ValueError(f"quantiles must be a 1-D array in (0, 1), got {quantiles!r}.")

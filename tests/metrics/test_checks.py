@@ -51,31 +51,52 @@ PROBA = np.full((3, 3), 1 / 3)
         (lambda: gaussian_nll(ROWS, ROWS, [1, 0, 1]), "std must be positive, got a minimum of 0"),
         (lambda: gaussian_nll(ROWS, ROWS, [1, -1, 1]), "std must be positive"),
         (lambda: gaussian_crps(ROWS, ROWS, -ROWS), "stds must not be negative"),
-        (lambda: gaussian_nll([np.nan, 1, 2], ROWS, ROWS), "y_true contains NaN"),
-        (lambda: gaussian_nll([], [], []), "0 sample"),
+        (lambda: gaussian_nll([np.nan, 1, 2], ROWS, ROWS), "y_true must not contain NaN"),
+        (lambda: gaussian_nll([], [], []), "y_true must have at least one row"),
+        (lambda: gaussian_nll(["a", "b"], [0, 1], [1, 1]), "y_true must be real numbers"),
+        (
+            lambda: coverage([[1, 2], [3]], [0, 0], [1, 1]),
+            "y_true must be an array",
+        ),
+        (lambda: mean_width(0.0, 1.0), r"lower must have at least one row, got shape \(\)"),
+        (lambda: gaussian_nll([0, 1, np.inf], ROWS, ROWS), "y_true must not contain infinity"),
+        (lambda: brier_score([0, 1], [0.5, 0.5]), "pass both columns of predict_proba"),
         (lambda: nll(ROWS[:, None], THREE), "y must have the shape of the distribution"),
         (lambda: nll(ROWS, THREE, labels=[1]), "labels must be None"),
         (lambda: crps(ROWS[:2], THREE), "y must have the shape of the distribution"),
-        (lambda: crps([0, 1, np.nan], THREE), "y_true contains NaN"),
+        (lambda: crps([0, 1, np.nan], THREE), "y_true must not contain NaN"),
         (lambda: interval_score(ROWS, ROWS, ROWS, coverage=90), "strictly between 0 and 1"),
         (lambda: interval_score(ROWS, ROWS, ROWS - 1), "lower must not exceed upper"),
         (lambda: coverage(ROWS, ROWS[:2], ROWS), "lower must have the shape of y_true"),
         (lambda: mean_width(ROWS, ROWS[:2]), "upper must have the shape of lower"),
         (lambda: quantile_calibration_error(ROWS, THREE, quantiles=[0, 0.5]), "quantiles must be"),
-        (lambda: quantile_calibration_error(ROWS, THREE, quantiles=[np.nan]), "quantiles contain"),
+        (
+            lambda: quantile_calibration_error(ROWS, THREE, quantiles=[np.nan]),
+            "must not contain",
+        ),
         (lambda: brier_score([0, 1, 1], PROBA), "labels must name the 3 columns"),
         (lambda: brier_score([0, 1, 2], PROBA, labels=[0, 1, 3]), "y_true must contain labels"),
         (lambda: brier_score(["a", "b", "c"], PROBA, labels=[0, 1, 2]), "y_true must contain"),
         (lambda: brier_score([0, 1, 2], 2 * PROBA), "must be probabilities"),
         (lambda: brier_score([0, 1, 2, 2], PROBA), "as many rows, got 4 and 3"),
-        (lambda: brier_score([0, 1, 2], np.nan * PROBA), "y_proba contains NaN"),
+        (lambda: brier_score([0, 1, 2], np.nan * PROBA), "y_proba must not contain NaN"),
         (lambda: expected_calibration_error([0, 1, 2], PROBA, n_bins=0), "n_bins must be"),
         (lambda: nll(ROWS, THREE, sample_weight=[1, 1]), "sample_weight must have shape"),
         (lambda: nll(ROWS, THREE, sample_weight=[1, 1, -1]), "sample_weight must not be negative"),
         (lambda: nll(ROWS, THREE, sample_weight=[0, 0, 0]), "not 0 throughout"),
-        (lambda: ood_auroc([np.nan], [1.0]), "in_scores contains NaN"),
+        (lambda: ood_auroc([np.nan], [1.0]), "in_scores must not contain NaN"),
     ],
 )
 def test_refuses(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("metric", "method"),
+    [(nll, "log_pdf"), (crps, "crps"), (quantile_calibration_error, "cdf")],
+)
+def test_arguments_in_the_wrong_order(metric, method):
+    message = f"dist must be a distribution with the method {method}, .*, got ndarray"
+    with pytest.raises(TypeError, match=message):
+        metric(THREE, ROWS)
