@@ -140,7 +140,9 @@ class DeltaUQClassifier(NetworkClassifier):
         `fit` with `X_val` and `y_val` stops by these rows in any case.
     validation_fraction : float, default=0.1
         Fraction of the rows that each network holds out, in (0, 0.5]. It is rounded down to 1/k
-        for k equal folds: 0.3 becomes 1/4. `early_stopping="auto"` enlarges small folds.
+        for k equal folds: 0.3 becomes 1/4. `early_stopping="auto"` enlarges small folds. It also
+        makes at least `n_members` folds, as long as they keep 20 rows, so five members hold out
+        at most a fifth each.
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
         ignores `random_state`. With early stopping, the held-out score never gets worse. On other
@@ -157,7 +159,9 @@ class DeltaUQClassifier(NetworkClassifier):
         Additional parameters for the `skorch.NeuralNet` used in training. Examples are
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` and
         `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
-        are not supported. Names that have their own constructor parameter raise an error.
+        are not supported. Callbacks that watch a held-out loss, such as `EarlyStopping`, do not
+        run while `noise=None` or `refine_mean` trains on all rows. Names that have their own
+        constructor parameter raise an error.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None

@@ -81,12 +81,13 @@ class DeltaUQRegressor(NetworkRegressor):
         without early stopping.
     refine_mean : bool, default=False
         Whether to train on after early stopping, for the predicted means only: on all rows, for as
-        many epochs again. Held-out rows stop training where the variances are best, and the means
-        still improve there. The aleatoric part and the calibration stay; the epistemic part is the
-        spread of the new means. It takes about half as many epochs in addition, and prediction
-        takes twice as long. Ignored if the squared errors of the held-out rows rose by more than
-        a quarter after the best epoch, without early stopping, and with `noise=None`; see
-        `mean_refined_`. `partial_fit` goes back to the means before.
+        many epochs as the networks needed on average to reach their best held-out scores. Held-out
+        rows stop training where the variances are best, and the means still improve there. The
+        aleatoric part and the calibration stay; the epistemic part is the spread of the new means.
+        It takes about half as many epochs in addition, and prediction takes twice as long. Ignored
+        if the squared errors of the held-out rows rose by more than a quarter after the best
+        epoch, without early stopping, and with `noise=None`; see `mean_refined_`. `partial_fit`
+        goes back to the means before.
     target_transform : str, transformer or None, default=None
         Strictly monotone transformation of the targets before standardisation. Results keep the
         units of `y`. Names are "log" (targets above 0), "log1p" (above -1), "yeo-johnson" (skewed,
@@ -150,7 +151,9 @@ class DeltaUQRegressor(NetworkRegressor):
         with `X_val` and `y_val` stops by these rows in any case.
     validation_fraction : float, default=0.1
         Fraction of the rows that each network holds out, in (0, 0.5]. It is rounded down to 1/k
-        for k equal folds: 0.3 becomes 1/4. `early_stopping="auto"` enlarges small folds.
+        for k equal folds: 0.3 becomes 1/4. `early_stopping="auto"` enlarges small folds. It also
+        makes at least `n_members` folds, as long as they keep 20 rows, so five members hold out
+        at most a fifth each.
     warm_start : bool, default=False
         Whether `fit` continues from the weights, scaling and class labels of the last fit. It then
         ignores `random_state`. With early stopping, the held-out score never gets worse. On other
@@ -167,7 +170,9 @@ class DeltaUQRegressor(NetworkRegressor):
         Additional parameters for the `skorch.NeuralNet` used in training. Examples are
         `{"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.01}` and
         `{"callbacks": [...]}`. Callbacks can read the history; scoring callbacks (`EpochScoring`)
-        are not supported. Names that have their own constructor parameter raise an error.
+        are not supported. Callbacks that watch a held-out loss, such as `EarlyStopping`, do not
+        run while `noise=None` or `refine_mean` trains on all rows. Names that have their own
+        constructor parameter raise an error.
     device : str, default="cpu"
         Torch device for training and prediction.
     random_state : int, RandomState instance or None, default=None

@@ -16,8 +16,8 @@ REGRESSOR_KINDS = "combined", "distance", "epistemic", "reverse_anchoring"
 
 NO_HELD_OUT_ROWS = (
     "kind='combined' compares a row with rows that were held out of training, and this model has "
-    "none, because of early_stopping=False, too few rows, or partial_fit without fit. Fit with "
-    "early_stopping=True, or use kind='distance'."
+    "none, because of early_stopping=False, noise=None, too few rows, or partial_fit without "
+    "fit. Fit with early_stopping=True and a noise model, or use kind='distance'."
 )
 
 # Standardised features are squashed to this size, so that one broken feature is not everything.

@@ -209,6 +209,18 @@ def test_what_skorch_or_the_optimizer_refuses_names_net_params(make, data):
         make(net_params={"optimizer": torch.optim.Rprop}, alpha=0.1).fit(*data)
 
 
+@pytest.mark.parametrize("changes", [{"noise": None}, {"refine_mean": True}])
+def test_callbacks_rest_while_training_goes_on_with_all_rows(make, data, tmp_path, changes):
+    if not changes.keys() <= make().get_params().keys():
+        pytest.skip("only regressors train on")
+    callbacks = [Checkpoint(dirname=tmp_path), EarlyStopping(patience=3, load_best=True)]
+    model = make(net_params={"callbacks": callbacks}, early_stopping=True, **changes).fit(*data)
+    recorded = ["valid_loss" in record for record in model.net_.history]
+    assert recorded[0]
+    assert recorded[-1] == ("noise" not in changes)  # refinement trains a copy
+    assert len(model.net_.callbacks_) == 2
+
+
 def test_callbacks_of_skorch_find_what_they_look_for(make, data, tmp_path):
     callbacks = [Checkpoint(dirname=tmp_path), LRScheduler("ReduceLROnPlateau")]
     model = make(

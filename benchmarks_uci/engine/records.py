@@ -119,7 +119,7 @@ def read_compact(path: Path, study: Study) -> list[dict]:
     records = []
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
-            raise ResultsError(f"{path}, line {number}: it has not {len(kinds)} cells.")
+            raise ResultsError(f"{path}, line {number}: expected {len(kinds)} cells.")
         if row["status"] not in ("done", "failed"):
             raise ResultsError(
                 f"{path}, line {number}: its status is neither 'done' nor 'failed'."

@@ -91,9 +91,9 @@ def predict_mapie(train: Rows, X_test: np.ndarray, seed: int) -> Intervals:
 def cover_worst_slab(X: np.ndarray, covered: np.ndarray, seed: int) -> float:
     """Return the coverage in the worst slab (Romano, Sesia and Candès, 2020).
 
-    A slab holds the rows between two values along a direction. Half of the rows choose the one of
-    the smallest coverage, the other half measure it. Then the halves change places. Random
-    directions are in standardised features.
+    A slab holds the rows between two values along a direction. Half of the rows choose the
+    slab with the smallest coverage, the other half measure it. Then the halves change places.
+    Random directions are in standardised features.
     """
     rng = np.random.default_rng(seed)
     Z = StandardScaler().fit_transform(X)

@@ -52,7 +52,10 @@ class Problem:
 
     @property
     def content_hash(self) -> str:
-        """Hash of everything that decides the results."""
+        """Hash of the name, the sizes and the starting points.
+
+        The formula of the function is not included. Delete stored results if it changes.
+        """
         parts = self.name, self.bounds, self.optimum, self.n_initial, self.n_steps
         return hashlib.sha256(json.dumps(parts).encode() + self.X.tobytes()).hexdigest()
 

@@ -47,7 +47,7 @@ class Search(ABC, BaseEstimator):
         y = np.array([problem.function(x) for x in X])
         n_steps = problem.n_steps if self.n_steps is None else self.n_steps
         load_optimizer()
-        propose, seconds = self._start(problem, X, y), []
+        propose, seconds = self._start(problem, X, y, n_steps), []
         for _ in range(n_steps):
             start = time.process_time()
             x = propose(X, y)
@@ -57,7 +57,7 @@ class Search(ABC, BaseEstimator):
 
     @abstractmethod
     def _start(
-        self, problem: Problem, X: np.ndarray, y: np.ndarray
+        self, problem: Problem, X: np.ndarray, y: np.ndarray, n_steps: int
     ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """Return the function that proposes a point, given all points and values so far."""
 
@@ -66,10 +66,10 @@ class Search(ABC, BaseEstimator):
 class SobolSearch(Search):
     """Points of a scrambled Sobol sequence."""
 
-    def _start(self, problem, X, y):
+    def _start(self, problem, X, y, n_steps):
         low, high = np.array(problem.bounds).T
         engine: Any = qmc.Sobol
-        n_points = 2 ** int(np.ceil(np.log2(problem.n_steps)))
+        n_points = 2 ** int(np.ceil(np.log2(n_steps)))
         seed = np.random.default_rng([self.random_state or 0, 1])
         points = low + (high - low) * engine(len(low), seed=seed).random(n_points)
         n_initial = len(X)
@@ -82,7 +82,7 @@ class NetworkSearch(Search):
 
     surrogate: Any = None  # unfitted regressor
 
-    def _start(self, problem, X, y):
+    def _start(self, problem, X, y, n_steps):
         optimizer = Optimizer(
             problem.bounds,
             surrogate=self.surrogate,
@@ -103,7 +103,7 @@ class NetworkSearch(Search):
 class ModelSearch(Search):
     """A model of BoTorch with LogEI; a subclass fits the model."""
 
-    def _start(self, problem, X, y):
+    def _start(self, problem, X, y, n_steps):
         low, high = np.array(problem.bounds).T
 
         def propose(X, y):

@@ -4,7 +4,7 @@
     python docs/plots/one_dimension.py --count
 
 The first command saves the figure. The second prints how often the areas hold the true mean, in
-12 data sets drawn like the one of the figure.
+12 data sets drawn like the data of the figure.
 """
 
 import sys

@@ -92,7 +92,7 @@ class NetworkClassifier(BaseClassifier):
             reason="in partial_fit" if plan.partial else reason,
         )
 
-        def calibrate(net, hold_out):
+        def calibrate(net, hold_out, trains_on):  # only regressors train on
             found = calibrate_classifier(
                 *(net, hold_out, fit.context, kind, len(self.classes_), earlier),
                 corrupts=find_corruption(params) is not None,

@@ -117,7 +117,7 @@ class NetworkRegressor(BaseRegressor):
         True
         """
         X = self._check_rows(X)
-        # The spread of the held-out rows is the one of networks that were not refined.
+        # The held-out rows were scored with the networks before their refinement.
         predictor = self._predictor(refined=kind != "combined")
         outliers = getattr(self, "_outliers_", None)  # not in files of an earlier version
         return score_regressor_outliers(outliers, predictor, X, kind)
@@ -157,16 +157,17 @@ class NetworkRegressor(BaseRegressor):
             and partial(add_rare_levels, levels=levels, x=fit.rows.x[: len(data.x)]),
         )
 
-        def calibrate_and_score(net, hold_out):
+        def calibrate_and_score(net, hold_out, trains_on):
             found = hold_out and predict_out_of_fold(net, hold_out, method.ddof)
             scales = find_scales(net, hold_out, found)
             predictor = self._make_predictor(fit.start, scales)
+            # New rows are compared with held-out rows of the same networks, so there are none
+            # if these networks train on them afterwards.
+            unseen = None if trains_on else hold_out
             return {
                 **scales,
-                "_conformity_": score_conformity(net, hold_out, predictor),
-                "_outliers_": collect_outlier_references(
-                    net, hold_out, found, fit.context, earlier
-                ),
+                "_conformity_": score_conformity(net, unseen, predictor),
+                "_outliers_": collect_outlier_references(net, unseen, found, fit.context, earlier),
             }
 
         return partial(run_fit, fit, calibrate_and_score)

@@ -283,7 +283,8 @@ def _measure_gain(estimator, X, Y, weights, groups, candidates):
         groups = None if groups is None else groups[some]
     model = _make_trial_model(estimator, seed)
     splitter = KFold(_N_HALVES, shuffle=True, random_state=seed % 2**32)
-    if groups is not None:
+    # One group is left if all others have weights of zero, or no row in the sample.
+    if groups is not None and len(np.unique(groups)) > 1:
         splitter = GroupKFold(_N_HALVES)
     gain, compared = np.zeros(Y.shape), np.zeros(len(Y), dtype=bool)
     clock = _TrialClock(getattr(estimator, "max_time", None))

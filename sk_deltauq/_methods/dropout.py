@@ -103,11 +103,16 @@ class Dropout(Method):
         assert isinstance(network, DropoutMLP)
         n_rates, settings = len(self.rates), context.settings
         if n_rates > 1 and not context.rows.held_out.numel():
+            reason = (
+                "in a first call of partial_fit"
+                if settings.partial
+                else f"with early_stopping={settings.early_stopping!r} and "
+                f"{len(context.data.x)} rows"
+            )
             raise ValueError(
                 "dropout='auto' needs held-out rows to choose the rate by, and there are none "
-                f"with early_stopping={settings.early_stopping!r} and "
-                f"n_samples={len(context.data.x)}, nor in a first partial_fit. Set dropout to a "
-                "number, such as 0.05, or call fit with early_stopping=True."
+                f"{reason}. Set dropout to a number, such as 0.05, or call fit with "
+                "early_stopping=True."
             )
         members = [network_number // n_rates for network_number in range(network.core.n_members)]
         generators = torch_generators(context.seed, Stream.MASKS, members)

@@ -93,7 +93,8 @@ class BayesianMLP(Network):
 
     `forward(x, noise)` draws the outputs of each layer anew for each sample. `components` takes
     the draws of the weights that the network keeps. The weight of the divergence in the loss,
-    `kl_weight`, may change between calls. `n_rows` counts the training rows of all calls so far.
+    `kl_weight`, may change between calls. `n_rows` counts the training rows, with the rows
+    of earlier calls of `partial_fit`, `n_earlier_rows`.
     """
 
     core: MLP
@@ -102,7 +103,7 @@ class BayesianMLP(Network):
     def __init__(self, core: MLP, prior_std: float):
         super().__init__(core)
         self.prior_std = prior_std
-        self.kl_weight, self.n_rows = 1.0, 0
+        self.kl_weight, self.n_rows, self.n_earlier_rows = 1.0, 0, 0
 
     @property
     def layers(self) -> list[Any]:
@@ -172,10 +173,8 @@ class Variational(Method):
         network.set_draws(draws.to(context.settings.device))
         network.kl_weight = self.kl_weight
         # Rows of earlier calls count: in a stream of rows the prior loses weight.
-        network.n_rows = context.rows.train.shape[1]
-        if context.earlier is not None:
-            network.n_rows += context.earlier["_n_rows_"]
-        return {"_n_rows_": network.n_rows}
+        network.n_earlier_rows = 0 if context.earlier is None else context.earlier["_n_rows_"]
+        return {"_n_rows_": network.n_earlier_rows + context.rows.train.shape[1]}
 
     def batches(self, network: Network, rows: TrainingRows, batch_size: int) -> Batches:
         """Make mini-batches `((x, noise), (y, weights))`, with noise for each sample.
@@ -183,6 +182,8 @@ class Variational(Method):
         The noise is normal, `(member, unit, sample)`, for the units of all layers.
         """
         assert isinstance(network, BayesianMLP)
+        # Here, because training may go on with the held-out rows.
+        network.n_rows = network.n_earlier_rows + rows.train.shape[1]
         n_units = sum(network.core.widths)
 
         def draw_sample_noise(bounds):

@@ -54,7 +54,7 @@ def draw_uniform(shape, bound: float, generators) -> torch.Tensor:
 class StackedLinear(nn.Module):
     """One linear layer per member: `(member, in, sample)` to `(member, out, sample)`.
 
-    The initial distribution is the one of `torch.nn.Linear`, U(-1/sqrt(in), 1/sqrt(in)).
+    Initial weights are drawn as in `torch.nn.Linear`, from U(-1/sqrt(in), 1/sqrt(in)).
     """
 
     def __init__(self, in_features: int, out_features: int, generators):

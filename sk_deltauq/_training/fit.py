@@ -34,11 +34,16 @@ from sk_deltauq._training.folds import (
 from sk_deltauq._training.held_out import HoldOut, make_monitor
 from sk_deltauq._training.method import DrawContext, Method
 from sk_deltauq._training.net import StackedNet, make_net
-from sk_deltauq._training.refinement import ERROR_LIMIT, refine_means, take_all_rows
 from sk_deltauq._training.rows import (
     TrainingRows,
     assign_rows,
     resolve_batch_size,
+)
+from sk_deltauq._training.second_phase import (
+    ERROR_LIMIT,
+    refine_means,
+    take_all_rows,
+    train_on_all_rows,
 )
 from sk_deltauq._training.settings import TrainingSettings, find_device, read_settings
 from sk_deltauq._training.trained_net import TrainedNet
@@ -57,7 +62,7 @@ _FIXED_PARAMETERS = (
 _FIXED_BEFORE = {"anchors": "random", "neighbor_search": "exact"}
 
 
-Calibration = Callable[[StackedNet, HoldOut | None], dict[str, Any]]
+Calibration = Callable[[StackedNet, HoldOut | None, bool], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -176,8 +181,9 @@ def _plan_hold_out(settings: TrainingSettings, data: FitData, previous: TrainedN
 def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
     """Train the net, put the best weights of each member back, and calibrate.
 
-    `calibrate(net, hold_out)` returns further fitted attributes; `hold_out` is None without
-    hold-out. All fitted attributes are returned, by name.
+    `calibrate(net, hold_out, trains_on)` returns further fitted attributes. `hold_out` is None
+    without hold-out. If `trains_on`, the networks train on the held-out rows afterwards. All
+    fitted attributes are returned, by name.
     """
     settings, start, net = fit.settings, fit.start, fit.start.net
     hold_out, monitor = make_monitor(fit.rows, settings)
@@ -190,16 +196,19 @@ def run_fit(fit: NetworkFit, calibrate: Calibration) -> dict[str, Any]:
         rise = None if rise is None else rise[:, kept_members]
     # Before calibration: conformity scores need the inflation that predictions have.
     _weigh_inflation(net, fit, kept)
-    with _host_of_training(fit):
-        found = {**monitor.summarise(), **calibrate(net, hold_out)}
     trains_on = settings.ends_on_all_rows and fit.context.data.validation is None
-    if trains_on and hold_out is not None and not budget.reason:
-        _end_on_all_rows(net, fit, method, kept, budget, found)
+    trains_on = trains_on and hold_out is not None and not budget.reason
+    with _host_of_training(fit):
+        found = {**monitor.summarise(), **calibrate(net, hold_out, trains_on)}
+    rows = take_all_rows(fit.rows, len(fit.context.data.x), net.module_.core.n_members)
+    if trains_on:
+        with _host_of_training(fit):
+            train_on_all_rows(net, rows, method, settings, budget)
+        _weigh_inflation(net, fit, kept)
     method.finish(net.module_)
     refined = None
     # The means overfit if their errors rose too much between the best epoch and the last one.
     if rise is not None and rise[1].mean() <= ERROR_LIMIT * rise[0].mean():
-        rows = take_all_rows(fit.rows, len(fit.context.data.x), net.module_.core.n_members)
         scores = found["validation_scores_"].reshape(-1, net.module_.core.n_members)
         with _host_of_training(fit):
             refined = refine_means(net, rows, method, settings, budget, scores)
@@ -263,27 +272,6 @@ def _restore_best_weights(
     last = hold_out.measure_errors(net)
     monitor.restore(net)
     return np.stack([hold_out.measure_errors(net), last])
-
-
-def _end_on_all_rows(
-    net: StackedNet, fit: NetworkFit, method: Method, kept, budget: Budget, found: dict[str, Any]
-) -> None:
-    """Train every network on all rows, the held-out rows too, for as many epochs again."""
-    settings = fit.settings
-    rows = take_all_rows(fit.rows, len(fit.context.data.x), net.module_.core.n_members)
-    with _host_of_training(fit):
-        net.train(
-            rows,
-            batches=method.batches(net.module_, rows, net.batch_size),
-            step=method.step,
-            n_epochs=len(net.history),
-            decay=settings.learning_rate == "invscaling",
-            averaged_epochs=settings.averaging,
-            budget=budget,
-        )
-    _weigh_inflation(net, fit, kept)
-    if "_conformity_" in found:  # no network is left that did not train on the held-out rows
-        found["_conformity_"] = None
 
 
 def _weigh_inflation(net: StackedNet, fit: NetworkFit, kept: dict[str, Any]) -> None:

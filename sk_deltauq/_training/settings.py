@@ -59,7 +59,7 @@ def read_settings(params: Mapping[str, Any], name: str, plan: FitPlan) -> Traini
 
 
 def find_device(device: str) -> str:
-    """Return the name of the device; raise an error if this machine lacks it."""
+    """Return the name of the device; raise an error if torch cannot use it."""
     try:
         torch.zeros(1, device=device, dtype=torch.float64).item()  # moments are summed in float64
     except (RuntimeError, AssertionError) as error:

@@ -44,7 +44,7 @@ class DeepEnsembleRegressor(NetworkRegressor):
         Whether to match the predictive distribution to the errors on held-out rows.
     refine_mean : bool, default=False
         Whether to train on after early stopping, for the predicted means only: on all rows, for as
-        many epochs again.
+        many epochs as the networks needed on average to reach their best held-out scores.
     adversarial_epsilon : float, default=0.0
         Step of adversarial training, as a fraction of each feature's range over the training rows
         (0.01 in the paper). Each sample is also trained on after a shift by this step in the

@@ -50,7 +50,7 @@ class VariationalBNNRegressor(NetworkRegressor):
         Whether to match the predictive distribution to the errors on held-out rows.
     refine_mean : bool, default=False
         Whether to train on after early stopping, for the predicted means only: on all rows, for as
-        many epochs again.
+        many epochs as the networks needed on average to reach their best held-out scores.
     target_transform : str, transformer or None, default=None
         Strictly monotone transformation of the targets before standardisation.
     embedding : {"auto", "alternating", "sinusoidal", "periodic", "fourier", None}, default="auto"

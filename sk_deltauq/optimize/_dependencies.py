@@ -1,4 +1,4 @@
-"""The door to BoTorch, which is optional and slow to import."""
+"""The import of BoTorch, which is optional and slow."""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,4 +113,8 @@ def _describe_value(value: Any) -> Any:
         return value
     if isinstance(value, (list, tuple, np.ndarray)):
         return [_describe_value(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _describe_value(item) for key, item in value.items()}
+    if isinstance(value, type) or inspect.isroutine(value):
+        return f"{value.__module__}.{value.__qualname__}"
     return type(value).__name__

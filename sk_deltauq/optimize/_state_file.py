@@ -100,6 +100,11 @@ def _read_points(values: Any, space: Space) -> np.ndarray:
     return space.check_points(values) if values else np.empty((0, space.n_parameters))
 
 
+def _is_estimator(setting: Any) -> bool:
+    """Tell whether a setting describes an estimator; `net_params` is another dictionary."""
+    return isinstance(setting, dict) and "class" in setting
+
+
 def _list_differences(stored: dict[str, Any], now: dict[str, Any], of: str = "") -> list[str]:
     """Name the settings that differ.
 
@@ -110,7 +115,7 @@ def _list_differences(stored: dict[str, Any], now: dict[str, Any], of: str = "")
         if of and name not in stored:
             continue
         before = stored[name]
-        if isinstance(value, dict) and isinstance(before, dict):
+        if _is_estimator(value) and _is_estimator(before):
             if value["class"] == before["class"]:
                 found += _list_differences(before, value, of=f"{name}.")
                 continue

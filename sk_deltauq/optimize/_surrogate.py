@@ -40,8 +40,9 @@ def surrogate(
     - By default, one network trains on all points for 120 epochs. The search goes almost to the
       best predicted value. This closed more of the gap to the optimum than calibrated networks,
       whose search explores more.
-    - With `calibrated`, four networks first hold out half of the points each, so that errors on
-      many unseen points calibrate the epistemic standard deviation. They train for up to 60
+    - With `calibrated`, four networks first hold out half of the points each (a third from 60
+      points on, a quarter from 80), so that errors on many unseen points calibrate the epistemic
+      standard deviation. They train for up to 60
       epochs, and again as many on all points. The distance from the points inflates the standard
       deviation with three times its usual strength (`widening=3`).
 

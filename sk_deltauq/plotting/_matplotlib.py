@@ -1,4 +1,4 @@
-"""The door to matplotlib, which is optional and imported only when something is drawn."""
+"""The import of matplotlib, which is optional and only needed to draw something."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import is_classifier
 
+from sk_deltauq._columns import is_missing
 from sk_deltauq.metrics._checks import check_same_shape
 from sk_deltauq.plotting._matplotlib import get_axes, merge_line_style
 from sk_deltauq.plotting._predictions import predict_parts, select_target
@@ -156,8 +157,8 @@ class UncertaintyPartsDisplay:
         ------
         ValueError
             If shapes differ, arrays are empty, or a value is negative or not finite. If `groups`
-            does not have one value for each row. If `target` is not the position of an output, or
-            is missing with several outputs.
+            does not have one value for each row, or has missing values. If `target` is not the
+            position of an output, or is missing with several outputs.
         ImportError
             If matplotlib is not installed.
         """
@@ -173,6 +174,11 @@ class UncertaintyPartsDisplay:
                 f"groups must have shape {epistemic.shape}, one per row, got {np.shape(groups)}."
             )
         groups = None if groups is None else np.asarray(groups)
+        if groups is not None and any(is_missing(group) for group in groups):
+            raise ValueError(
+                "groups must not contain missing values. Name the group of these rows, for "
+                "example 'missing', or leave them out."
+            )
         return cls(epistemic, aleatoric, groups=groups, units=units).plot(**style)
 
     def plot(self, ax=None, *, points_kwargs=None):

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from sklearn.base import is_classifier
 
 from sk_deltauq._wrappers import open_layers
-from sk_deltauq.distributions._arrays import check_coverage
+from sk_deltauq.distributions._arrays import as_real, check_coverage
 
 
 def find_innermost(estimator, X) -> tuple[Any, Any]:
@@ -84,9 +84,9 @@ def check_target(target: Any, n_outputs: int) -> int:
 def select_target(values, target, name: str, *, n_axes: int = 1) -> np.ndarray:
     """Return one output of `(row, ...)` or `(row, output, ...)` as float64.
 
-    `n_axes` is the number of axes without the one of the outputs.
+    `n_axes` is the number of axes without the axis of the outputs.
     """
-    values = np.asarray(values, dtype=np.float64)
+    values = as_real(name, values)
     if values.ndim not in (n_axes, n_axes + 1):
         raise ValueError(
             f"{name} must have {n_axes} axes, or {n_axes + 1} with several outputs, got shape "

@@ -186,6 +186,12 @@ class PredictiveIntervalDisplay:
             raise ValueError(f"kind must be 'median' or 'average', got {kind!r}.")
         table = Table(X)
         position, name = table.find_column(feature)
+        observed = None if y is None else select_target(y, target, "y")
+        if observed is not None and len(observed) != len(table.rows):
+            raise ValueError(
+                f"y must have one value for each of the {len(table.rows)} rows of X, got "
+                f"{len(observed)}."
+            )
         weights = check_row_weights(sample_weight, len(table.rows))
         values, cells = make_grid(table, position, grid)
         if kind == "median":
@@ -211,7 +217,7 @@ class PredictiveIntervalDisplay:
             epistemic=epistemic[0] if epistemic else None,
             coverage=coverage,
             x_observed=None if y is None else table.get_column(position),
-            y_observed=None if y is None else select_target(y, target, "y"),
+            y_observed=observed,
             feature_name=name,
         )
         return display.plot(**style)
@@ -283,7 +289,7 @@ class PredictiveIntervalDisplay:
         for key, value in arrays.items():
             if value.shape != values.shape:
                 raise ValueError(
-                    f"{key} must have one value for each of the {values.shape} feature_values, "
+                    f"{key} must have one value for each of the {len(values)} feature_values, "
                     f"got shape {value.shape}."
                 )
         order = np.argsort(values, kind="stable")

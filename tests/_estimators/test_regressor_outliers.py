@@ -131,13 +131,24 @@ def test_tables_with_categories_and_gaps(regression_data):
     assert np.isfinite(model.outlier_score(odd, kind="reverse_anchoring")).all()
 
 
-@pytest.mark.parametrize("params", [{"noise": None}, {"refine_mean": True}, {"calibrate": False}])
+@pytest.mark.parametrize("params", [{"refine_mean": True}, {"calibrate": False}])
 def test_other_ways_to_train(regression_data, strange, params):
     X, y = regression_data
     model = DeltaUQRegressor(**SMALL, **params).fit(X, y)
     for kind in REGRESSOR_KINDS:
         assert np.isfinite(model.outlier_score(strange, kind=kind)).all()
     assert np.median(model.outlier_score(strange)) > np.median(model.outlier_score(X))
+
+
+def test_networks_that_trained_on_all_rows_have_no_held_out_rows_to_compare_with(
+    regression_data, strange
+):
+    X, y = regression_data
+    model = DeltaUQRegressor(**SMALL, noise=None).fit(X, y)
+    for kind in ("distance", "epistemic", "reverse_anchoring"):
+        assert np.isfinite(model.outlier_score(strange, kind=kind)).all()
+    with pytest.raises(ValueError, match="noise=None"):
+        model.outlier_score(strange)
 
 
 @pytest.mark.parametrize("name", FAMILY)

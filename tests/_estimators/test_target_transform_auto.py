@@ -44,6 +44,16 @@ def test_auto_decides_for_each_output():
     assert_finite(answers(model, rows))
 
 
+@pytest.mark.filterwarnings("ignore::sk_deltauq.exceptions.UncertaintyWarning")
+def test_auto_with_one_group_left():
+    """The rows of all other groups have the weight zero."""
+    rows, target = draw(200)
+    groups = np.arange(200) % 2
+    model = regressor(target_transform="auto", early_stopping="auto", max_iter=20)
+    model.fit(rows, target, groups=groups, sample_weight=1.0 - groups)
+    assert_finite(answers(model, rows))
+
+
 def test_auto_without_rows_to_compare():
     for fit in (
         lambda m: m.partial_fit(X, y),

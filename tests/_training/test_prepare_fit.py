@@ -80,7 +80,7 @@ def prepare(
     return prepare_fit(params, "TheName", method, make_head, features, data, plan, previous)
 
 
-def calibrate(net, hold_out):
+def calibrate(net, hold_out, trains_on):
     return {"asked_": (net, hold_out)}
 
 

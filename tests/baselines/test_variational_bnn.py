@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import make_friedman1
 from sklearn.linear_model import BayesianRidge
 from torch.distributions import Normal, kl_divergence
 
@@ -214,3 +215,14 @@ def test_a_narrow_prior_keeps_the_weights_small(classification_data):
         for prior_std in (0.05, 1.0)
     ]
     assert norms[0] < 0.5 * norms[1]
+
+
+@pytest.mark.parametrize(("noise", "expected"), [("heteroscedastic", 60), (None, 120)])
+def test_the_divergence_is_shared_among_the_rows_that_train(noise, expected):
+    X, y = make_friedman1(120, random_state=0)
+    model = VariationalBNNRegressor(
+        noise=noise, validation_fraction=0.5, max_iter=3, hidden_layer_sizes=(4,), random_state=0
+    ).fit(X, y)
+    assert model.net_.module_.n_rows == expected
+    model.partial_fit(X[:10], y[:10])
+    assert model.net_.module_.n_rows == 60 + 10

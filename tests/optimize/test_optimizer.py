@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
@@ -367,6 +368,17 @@ def test_a_file_with_other_settings(tmp_path, changed, message):
     run(make(path=tmp_path / "state.json"), 2)
     with pytest.raises(ValueError, match=message):
         make(path=tmp_path / "state.json", **changed)
+
+
+def test_a_file_with_another_optimizer_of_the_network(tmp_path):
+    def make_surrogate(optimizer):
+        return quick().set_params(net_params={"optimizer": optimizer})
+
+    path = tmp_path / "state.json"
+    run(make(path=path, surrogate=make_surrogate(torch.optim.AdamW)), 2)
+    assert len(make(path=path, surrogate=make_surrogate(torch.optim.AdamW)).y_) == 2
+    with pytest.raises(ValueError, match=r"AdamW.* there, .*SGD.* here"):
+        make(path=path, surrogate=make_surrogate(torch.optim.SGD))
 
 
 def test_a_parameter_that_was_added_later_does_not_matter(tmp_path):

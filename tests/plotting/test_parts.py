@@ -59,6 +59,10 @@ def test_zero_uncertainty_can_be_drawn():
         ({"epistemic": [-1.0], "aleatoric": [1.0]}, "epistemic must not be negative"),
         ({"epistemic": [1.0, 2.0], "aleatoric": [1.0]}, "aleatoric must have the shape"),
         ({"epistemic": [1.0], "aleatoric": [1.0], "groups": ["a", "b"]}, "groups must have shape"),
+        (
+            {"epistemic": [1.0, 1.0], "aleatoric": [1.0, 1.0], "groups": ["a", None]},
+            "groups must not contain missing values",
+        ),
     ],
 )
 def test_bad_input(params, message):

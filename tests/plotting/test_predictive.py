@@ -180,6 +180,7 @@ def test_one_of_several_outputs(line):
         ({"kind": "average", "subsample": "a"}, "subsample must be a number of at least 1"),
         ({"sample_weight": [1.0]}, "sample_weight must have shape"),
         ({"coverage": 90}, "coverage must be one number strictly between 0 and 1"),
+        ({"y": [1.0, 2.0]}, r"y must have one value for each of the \d+ rows of X, got 2"),
     ],
 )
 def test_bad_parameters(line, ridge, params, message):

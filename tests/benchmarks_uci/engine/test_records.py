@@ -82,8 +82,8 @@ def test_results_of_another_study_are_named(tmp_path):
     ("before", "after", "message"),
     [
         (",done,", ",dne,", "line 2: its status is neither 'done' nor 'failed'"),
-        (",done,", ",", "line 2: it has not .* cells"),
-        (",done,", ",done,,", "line 2: it has not .* cells"),
+        (",done,", ",", "line 2: expected .* cells"),
+        (",done,", ",done,,", "line 2: expected .* cells"),
         ("boston", "bostn", "line 2: it needs 'bostn', which random80-paper.json lacks"),
     ],
 )

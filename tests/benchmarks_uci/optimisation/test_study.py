@@ -1,5 +1,6 @@
 """The whole study with two functions, one seed, and tiny networks."""
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -8,6 +9,7 @@ from benchmarks_uci.engine.plan import find_finished, plan
 from benchmarks_uci.engine.records import read
 from benchmarks_uci.engine.store import Store
 from benchmarks_uci.optimisation.methods import METHODS
+from benchmarks_uci.optimisation.searches import SobolSearch
 from benchmarks_uci.optimisation.study import STUDY
 
 
@@ -44,6 +46,14 @@ def test_methods_share_starting_points_and_differ_in_proposals(results):
     proposed = {tuple(found[len(start) :]) for found in values}
     assert len(proposed) == len(searches)
     assert {len(found) for found in proposed} == {2}
+
+
+def test_sobol_has_points_for_more_steps_than_the_problem_asks_for():
+    problem = STUDY.load("branin", None)
+    start = problem.X[problem.order[: problem.n_initial]]
+    values, seconds = SobolSearch(n_steps=40, random_state=0).search(problem, start)
+    assert len(seconds) == 40
+    assert len(np.unique(values)) == len(start) + 40
 
 
 def test_it_resumes(results):

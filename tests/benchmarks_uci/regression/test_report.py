@@ -86,10 +86,13 @@ def test_exceptions_say_by_how_much_and_why(tmp_path):
     assert explain(found) == ["bnn on wine: 0.25 worse than published. Bad luck."]
     found[-1] = failed("wine", "bnn", 1)
     [line] = explain(found)
-    assert line.startswith("bnn on wine: 0.25 worse than published (1/2).")
+    assert line.startswith("bnn on wine: 0.25 worse than published; 1 of 2 splits finished.")
     found[-2] = failed("wine", "bnn", 0)
     assert explain(found) == ["bnn on wine: did not finish. Bad luck."]
     assert explain(found[:-2]) == ["bnn on wine: was not run."]
+    found[-2] = record("wine", "bnn", 0, 0.5)  # better than published, and incomplete
+    [line] = explain(found)
+    assert line.startswith("bnn on wine: 1 of 2 splits finished.")
 
 
 def test_explanations_are_of_baselines_with_published_figures():
