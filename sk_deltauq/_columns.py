@@ -26,6 +26,15 @@ def is_missing(value) -> bool:
     return pandas is not None and value is pandas.NaT
 
 
+def refuse_masked_cells(name: str, values) -> None:
+    """Raise an error for a masked array with masked cells, whose mask NumPy would ignore."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is a masked array with masked cells. Convert it with filled(), for example "
+            f"{name}.filled(numpy.nan) for missing values, or leave these rows out."
+        )
+
+
 def is_number(value) -> bool:
     """Tell whether a value is a real number."""
     return isinstance(value, Real | Decimal | np.bool_)

@@ -16,7 +16,12 @@ from sklearn import config_context
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
-from sk_deltauq._columns import find_binary_columns, is_missing, name_columns
+from sk_deltauq._columns import (
+    find_binary_columns,
+    is_missing,
+    name_columns,
+    refuse_masked_cells,
+)
 from sk_deltauq._duplicates import count_common_rows, merge_copies, warn_about_near_copies
 from sk_deltauq._sklearn import check_sample_weight
 from sk_deltauq._tables.checks import encode_training_rows, name_inputs
@@ -75,8 +80,18 @@ class FitPlan:
 
 def check_weights(sample_weight, X) -> np.ndarray:
     """Return the weights as float64, scaled by `scale_weights`; not all may be zero."""
-    with config_context(array_api_dispatch=False):
-        weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    refuse_masked_cells("sample_weight", sample_weight)
+    try:
+        with config_context(array_api_dispatch=False):
+            weights = check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+    except (TypeError, ValueError) as error:
+        if "sample_weight" in str(error):
+            raise
+        raise ValueError(
+            f"sample_weight must hold one number for each of the {len(X)} rows of X: {error}"
+        ) from error
     if not weights.max() > 0:
         raise ValueError(
             "sample_weight must hold at least one positive weight, but all weights are zero. "

@@ -102,6 +102,12 @@ def read_compact(path: Path, study: Study) -> list[dict]:
     beside, kinds = path.with_suffix(".json"), _kinds(study)
     if not path.is_file():
         raise ResultsError(f"there is no file or folder {str(path)!r}.")
+    if path.suffix != ".csv" or not beside.is_file():
+        raise ResultsError(
+            f"{path} is not compact results: expected a CSV file of report --compact, and beside "
+            f"it {beside.name}. Other studies have reports of their own, such as trust and "
+            "optimisation."
+        )
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)

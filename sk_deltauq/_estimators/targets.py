@@ -96,5 +96,5 @@ def check_outputs(regressor, Y, name: str) -> None:
     if Y.shape[1] != regressor.n_outputs_:
         raise ValueError(
             f"{name} must have {regressor.n_outputs_} outputs, as in the first fit, got "
-            f"{Y.shape[1]}. Call fit with warm_start=False to start afresh."
+            f"{Y.shape[1]}. Give y as many columns, or start afresh: fit with warm_start=False."
         )

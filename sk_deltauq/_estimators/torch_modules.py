@@ -85,8 +85,9 @@ class ScaledComponents(nn.Module):
         n_features = len(self.x_scaler.mean_)
         if X.shape[-1:] != (n_features,):
             raise ValueError(
-                f"X must have {n_features} features on its last axis, as in fit, got a tensor of "
-                f"shape {tuple(X.shape)}."
+                f"X must have {n_features} features on its last axis, got a tensor of shape "
+                f"{tuple(X.shape)}. These are the columns of X in fit or, with categories or "
+                "missing values, of encoder_.transform(X)."
             )
         x = self.x_scaler(X.reshape(-1, n_features)).clamp(-FAR, FAR)
         tensors = chain(self.module.parameters(), self.module.buffers())

@@ -21,6 +21,7 @@ from sk_deltauq._columns import (
     describe_bad_targets,
     is_missing,
     name_columns,
+    refuse_masked_cells,
 )
 from sk_deltauq._tables.categories import find_categories, find_kinds, refuse_other_kinds
 from sk_deltauq._tables.encoder import (
@@ -30,7 +31,7 @@ from sk_deltauq._tables.encoder import (
     read_table,
     warn_about_new_gaps,
 )
-from sk_deltauq._tables.frames import is_frame, list_kinds, list_names
+from sk_deltauq._tables.frames import as_cells, is_frame, list_kinds, list_names
 
 FLOAT_DTYPES = [np.float64, np.float32]
 _FLOATS = np.dtype(np.float64), np.dtype(np.float32)
@@ -53,6 +54,7 @@ def check_table(estimator, X, y: Any = "no_validation", *, reset: bool, **check_
         return X
     X = _check_container(X)
     if not (y is None or isinstance(y, str)):
+        refuse_masked_cells("y", y)
         (check_target_is_numbers if check_params.get("y_numeric") else check_labels)(y)
     # Tensors become arrays here, and nothing is left to dispatch.
     with config_context(array_api_dispatch=False):
@@ -116,6 +118,7 @@ def _check_container(X):
             f"X holds dates or times, {X.dtype}. Convert them to numbers, such as days since a "
             "start."
         )
+    refuse_masked_cells("X", X)
     names = list_names(X) if is_frame(X) else []
     if len(set(names)) < len(names):
         repeated = [p for p, name in enumerate(names) if names.count(name) > 1]
@@ -140,7 +143,7 @@ def _check_columns(estimator, X, y, *, reset: bool, **check_params):
     """Check a table whose columns are read one by one; return a `Table`, and the targets."""
     if not is_frame(X):
         as_it_is: Any = {"dtype": None, "ensure_all_finite": False}
-        X = check_array(X, estimator=estimator, **as_it_is)
+        X = check_array(as_cells(X), estimator=estimator, **as_it_is)
     validate_data(estimator, X, y, reset=reset, skip_check_array=True)
     columns = _find_columns(estimator, X, reset=reset)
     table = read_table(X, columns)

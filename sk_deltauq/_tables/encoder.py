@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from sk_deltauq._columns import name_columns
 from sk_deltauq._tables.categories import read_labels
-from sk_deltauq._tables.frames import is_frame, read_numbers
+from sk_deltauq._tables.frames import as_cells, is_frame, read_numbers
 from sk_deltauq._warnings import warn_caller
 from sk_deltauq.exceptions import UncertaintyWarning
 
@@ -57,7 +57,7 @@ class Table:
 
 def read_table(X, columns: Columns) -> Table:
     """Read the cells of a frame, or of an array with rows and columns."""
-    numbers = [read_numbers(X, position) for position in columns.numbers]
+    numbers = [_read_numbers(X, position, columns) for position in columns.numbers]
     labels = [read_labels(X, position, columns.names) for position in columns.categories]
     n_rows = X.shape[0]
     return Table(
@@ -65,6 +65,14 @@ def read_table(X, columns: Columns) -> Table:
         np.column_stack(numbers) if numbers else np.empty((n_rows, 0)),
         np.column_stack(labels) if labels else np.empty((n_rows, 0), dtype=object),
     )
+
+
+def _read_numbers(X, position: int, columns: Columns) -> np.ndarray:
+    try:
+        return read_numbers(X, position)
+    except (TypeError, ValueError) as error:
+        place = name_columns([position], columns.names)
+        raise ValueError(f"X must hold numbers in {place}: {error}.") from error
 
 
 class TableEncoder:
@@ -127,7 +135,7 @@ class TableEncoder:
         ndarray of shape (n_samples, n_inputs)
             What the network sees, before it is standardised.
         """
-        return self.encode(read_table(X if is_frame(X) else np.asarray(X), self.columns))
+        return self.encode(read_table(X if is_frame(X) else as_cells(X), self.columns))
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Return the names of the inputs, such as "age", "missingindicator_age" and "town_Rome".

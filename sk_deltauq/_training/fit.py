@@ -327,9 +327,10 @@ def _read_fixed(
     # Random anchors have no n_neighbors, so the two fits may have different names.
     changed = [n for n in now if n in then and now[n] is not then[n] and now[n] != then[n]]
     if changed:
+        before = ", ".join(f"{name} (it was {then[name]!r})" for name in changed)
         raise ValueError(
-            f"Training cannot continue from the last fit with another {', '.join(changed)}. Set "
-            "it back, or start afresh: fit with warm_start=False."
+            f"Training cannot continue from the last fit with another {before}. Set it back, or "
+            "start afresh: fit with warm_start=False."
         )
     if plan.partial and find_device(params["device"]) != previous.net.device:
         raise ValueError(

@@ -46,8 +46,11 @@ def check_intervals(**arrays):
 
 def find_class_index(y_true, n_classes, labels):
     """Find the column of the class of each row."""
-    y_true = column_or_1d(y_true)
-    labels = np.unique(y_true) if labels is None else column_or_1d(labels)
+    y_true = _check_labels("y_true", y_true)
+    distinct = np.unique(y_true if labels is None else _check_labels("labels", labels))
+    labels = distinct if labels is None else np.asarray(labels)
+    if len(distinct) < len(labels):
+        raise ValueError(f"labels must name each class once, got {labels}.")
     if len(labels) != n_classes:
         raise ValueError(
             f"labels must name the {n_classes} columns of the prediction, got {len(labels)}: "
@@ -61,6 +64,18 @@ def find_class_index(y_true, n_classes, labels):
             f"{np.unique(y_true[~known])}."
         )
     return matches.argmax(axis=1)
+
+
+def _check_labels(name, values):
+    """Return class labels as an array `(row,)` of values that can be sorted."""
+    try:
+        values = column_or_1d(values)
+        np.unique(values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a 1-D array of labels, all text or all numbers: {error}"
+        ) from error
+    return values
 
 
 def check_probabilities(y_true, y_proba, labels):

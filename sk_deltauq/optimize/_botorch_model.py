@@ -199,6 +199,11 @@ class BoTorchModel(Model):
 
         Raises
         ------
+        TypeError
+            If `X` is no tensor.
+        ValueError
+            If `X` has another number of features, no point, or a value that is not finite, or if
+            `output_indices` are no outputs.
         UnsupportedError
             If `observation_noise` is a tensor, or True with `posterior="components"`.
         """
@@ -295,17 +300,28 @@ class BoTorchModel(Model):
 
     def _predict(self, X: torch.Tensor, output_indices: Sequence[int] | None) -> Moments:
         """Predict the moments of points `(*batch, q, feature)`."""
+        if not torch.is_tensor(X):
+            raise TypeError(f"X must be a torch.Tensor, got {type(X).__name__}.")
         if X.ndim < 2:
             raise ValueError(
                 "X must have shape (..., q, n_features), with one row for each of q points, got "
                 f"shape {tuple(X.shape)}. For one point, use X[None]."
             )
+        if not X.isfinite().all():
+            raise ValueError("X must not contain NaN or infinity.")
+        if not X.shape[-2]:
+            raise ValueError(f"X must have at least one point, got shape {tuple(X.shape)}.")
         found = self.regressor(X.double())
         parts = found.mean, found.aleatoric, found.component_means, found.component_stds
         parts = (*parts, found.functions)
         if self.num_outputs == 1:
             parts = tuple(part.unsqueeze(-1) for part in parts)
         if output_indices is not None:
+            wrong = [i for i in output_indices if not 0 <= i < self.num_outputs]
+            if wrong:
+                raise ValueError(
+                    f"output_indices must be from 0 to {self.num_outputs - 1}, got {wrong}."
+                )
             parts = tuple(part[..., list(output_indices)] for part in parts)
         mean, aleatoric, means, stds, functions = parts
         noise = aleatoric.square()

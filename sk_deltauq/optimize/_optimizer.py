@@ -62,7 +62,7 @@ class Optimizer:
         Whether to look for the largest value. By default, the smallest.
     noisy : bool, default=False
         Whether one point may have several different values. The default surrogate then estimates
-        the noise.
+        the noise. `ask` never repeats a point: evaluate it again yourself.
     random_state : int, RandomState instance or None, default=None
         Seed. An int makes proposals reproducible. With a stored state, the seed comes from the
         file, and an int must be the same.
@@ -148,7 +148,7 @@ class Optimizer:
         if not isinstance(self._n_initial, (int, np.integer)) or self._n_initial < 2:
             raise ValueError(f"n_initial must be an integer from 2 on, got {n_initial!r}.")
         self._sign, self._noisy = 1.0 if maximize else -1.0, bool(noisy)
-        self._file = None if path is None else StateFile(Path(path), self._describe())
+        self._file = None if path is None else StateFile(_check_path(path), self._describe())
         self._state = self._start(random_state)
 
     @property
@@ -254,14 +254,14 @@ class Optimizer:
         if stored is not None:
             # Another object, such as a generator, gives another seed each time.
             is_int = isinstance(random_state, (int, np.integer))
-            if is_int and draw_seed(random_state) != stored.seed:
+            if is_int and _draw_seed(random_state) != stored.seed:
                 raise ValueError(
                     "The file in path is of an optimisation with another random_state than "
                     f"{random_state}. Give the same one or None, or another path."
                 )
             return stored
         empty = np.empty((0, self._space.n_parameters))
-        state = State(empty, np.empty(0), empty, draw_seed(random_state))
+        state = State(empty, np.empty(0), empty, _draw_seed(random_state))
         self._write(state)
         return state
 
@@ -377,3 +377,23 @@ def _check_acquisition(acquisition: Any, noisy: bool) -> str | Callable:
             f"acquisition must be one of {listed}, or a callable, got {acquisition!r}."
         )
     return acquisition
+
+
+def _check_path(path: str | PathLike) -> Path:
+    """Return the path of the state; raise an error if its folder does not exist."""
+    if not isinstance(path, str | PathLike):
+        raise TypeError(f"path must be a str or path-like object, got {type(path).__name__}.")
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ValueError(f"path must be in a folder that exists, got {str(path)!r}.")
+    return path
+
+
+def _draw_seed(random_state: Any) -> int:
+    try:
+        return draw_seed(random_state)
+    except ValueError as error:
+        raise ValueError(
+            "random_state must be an int from 0 to 2**32 - 1, a RandomState or None, got "
+            f"{random_state!r}."
+        ) from error

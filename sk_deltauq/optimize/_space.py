@@ -127,7 +127,8 @@ class Space:
         if n_free < 1:
             raise NoFreePointsError(
                 f"all {self.n_points:.0f} points of the space are evaluated or pending, so there "
-                "is nothing left to ask for."
+                "is nothing left to ask for. With noisy values, evaluate points of X_ again, and "
+                "tell the further values."
             )
         if n_free < n:
             raise NoFreePointsError(

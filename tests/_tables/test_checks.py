@@ -2,6 +2,7 @@
 
 import datetime
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -268,6 +269,45 @@ def test_another_kind_of_column_is_refused_in_prediction(make, X, y):
         model.predict(X[list(X)[::-1]])
     with pytest.raises(ValueError, match="feature names"):
         model.predict(X[list(X)[:4]])
+
+
+def make_labels(make, values):
+    values = np.array(values, dtype=float)
+    return values if make is regressor else np.where(values > np.median(values), "high", "low")
+
+
+def test_a_list_keeps_the_type_of_each_cell(make):
+    """NumPy would make text of all cells, and of a missing value the level "nan"."""
+    rng = np.random.default_rng(0)
+    towns, sizes = rng.choice(["Bern", "Oslo", None], N).tolist(), rng.normal(size=N).tolist()
+    rows = [list(row) for row in zip(towns, sizes, (rng.random(N) < 0.5).tolist(), strict=True)]
+    frame = pd.DataFrame({"town": towns, "size": sizes, "flag": [row[2] for row in rows]})
+    labels = make_labels(make, sizes)
+    named, listed = make().fit(frame, labels), make(categorical_features=[0]).fit(rows, labels)
+    expected = answers(named, frame)
+    assert_same_answers(answers(listed, rows), expected)
+    gap = [[np.nan, 0.5, True]]
+    for model in (named, listed):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # lists have no names
+            together = model.predict([["Bern", 0.5, True], *gap])
+            assert together[1] == pytest.approx(model.predict(gap)[0])
+            assert together[1] == pytest.approx(model.predict([[None, 0.5, True]])[0])
+
+
+def test_a_list_with_text_in_a_column_of_numbers(make):
+    rows = [["a", 1.0], ["b", 2.0]] * 5
+    model = make(categorical_features=[0]).fit(rows, make_labels(make, range(10)))
+    with pytest.raises(ValueError, match="X must hold numbers in column 1"):
+        model.predict([["a", "x"]])
+
+
+@pytest.mark.parametrize("name", ["X", "y"])
+def test_masked_cells_are_not_data(make, name):
+    data = {"X": np.arange(20.0).reshape(10, 2), "y": make_labels(make, range(10))}
+    data[name] = np.ma.masked_array(data[name], np.arange(data[name].size) == 3)
+    with pytest.raises(ValueError, match=f"{name} is a masked array with masked cells"):
+        make().fit(**data)
 
 
 def test_an_array_of_objects_is_a_table_without_names(make, X, y):

@@ -77,6 +77,11 @@ PROBA = np.full((3, 3), 1 / 3)
         (lambda: brier_score([0, 1, 1], PROBA), "labels must name the 3 columns"),
         (lambda: brier_score([0, 1, 2], PROBA, labels=[0, 1, 3]), "y_true must contain labels"),
         (lambda: brier_score(["a", "b", "c"], PROBA, labels=[0, 1, 2]), "y_true must contain"),
+        (
+            lambda: brier_score([0, 1, 1], PROBA, labels=[0, 1, 1]),
+            "must name each class once",
+        ),
+        (lambda: brier_score([None, "a", "b"], PROBA), "y_true must be a 1-D array of labels"),
         (lambda: brier_score([0, 1, 2], 2 * PROBA), "must be probabilities"),
         (lambda: brier_score([0, 1, 2, 2], PROBA), "as many rows, got 4 and 3"),
         (lambda: brier_score([0, 1, 2], np.nan * PROBA), "y_proba must not contain NaN"),

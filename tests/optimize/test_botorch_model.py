@@ -350,3 +350,19 @@ def test_targets_of_a_small_scale_are_warned_about():
     with pytest.warns(NumericalWarning):
         std = model.posterior(torch.tensor(X)[:, None]).variance.sqrt().flatten()
     assert (std.numpy() > 1.5 * small.predict_uncertainty(X).epistemic).any()
+
+
+@pytest.mark.parametrize(
+    ("X", "indices", "error", "message"),
+    [
+        (np.zeros((1, 2)), None, TypeError, "X must be a torch.Tensor, got ndarray"),
+        (torch.full((1, 2), torch.nan), None, ValueError, "X must not contain NaN"),
+        (torch.zeros(0, 2), None, ValueError, "X must have at least one point"),
+        (torch.zeros(1, 2), [3], ValueError, r"output_indices must be from 0 to 0, got \[3\]"),
+    ],
+)
+def test_invalid_points(X, indices, error, message):
+    rows = np.random.default_rng(0).random((20, 2))
+    model = BoTorchModel(surrogate().set_params(max_iter=2).fit(rows, rows[:, 0]))
+    with pytest.raises(error, match=message):
+        model.posterior(X, output_indices=indices)

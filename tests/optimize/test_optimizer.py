@@ -559,3 +559,21 @@ def test_other_methods_as_surrogates():
     ):
         optimizer = run(make(surrogate=model, n_initial=5), 7)
         assert distances(optimizer.X_).min() > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"random_state": "a"}, ValueError, "random_state must be an int"),
+        ({"random_state": -1}, ValueError, "random_state must be an int"),
+        ({"path": 3}, TypeError, "path must be a str or path-like object, got int"),
+        (
+            {"path": "no-such-folder/state.json"},
+            ValueError,
+            "path must be in a folder that exists",
+        ),
+    ],
+)
+def test_invalid_seed_or_path(settings, error, message):
+    with pytest.raises(error, match=message):
+        make(**settings)
