@@ -1,8 +1,8 @@
-"""A surrogate that is quick to fit, and functions to optimise."""
+"""An optimizer that is quick to fit, and functions to optimise."""
 
 import numpy as np
 
-from sk_deltauq.optimize import surrogate
+from sk_deltauq.optimize import Optimizer, surrogate
 
 
 def quick():
@@ -18,3 +18,14 @@ def bowl(x):
 
 
 BOUNDS = [(0, 1), (0, 10)]
+
+
+def make(bounds=BOUNDS, **settings):
+    return Optimizer(bounds, **{"surrogate": quick(), "random_state": 0, **settings})
+
+
+def run(optimizer, n, f=bowl):
+    for _ in range(n):
+        [x] = optimizer.ask()
+        optimizer.tell(x, f(x))
+    return optimizer

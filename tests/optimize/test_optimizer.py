@@ -1,7 +1,5 @@
-"""Asking and telling: proposals, pending points, failures, files and bad input."""
+"""Asking and telling: proposals, pending points, failures and bad input."""
 
-import copy
-import json
 import subprocess
 import sys
 import textwrap
@@ -9,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
@@ -17,20 +14,9 @@ from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
 from sk_deltauq.optimize import Optimizer, surrogate
 from sk_deltauq.optimize._acquisition import ACQUISITIONS
 from sk_deltauq.optimize._optimizer import NAMES
-from tests.optimize._helpers import BOUNDS, bowl, quick
+from tests.optimize._helpers import BOUNDS, bowl, make, quick, run
 
 ROOT = Path(__file__).parents[2]
-
-
-def make(bounds=BOUNDS, **settings):
-    return Optimizer(bounds, **{"surrogate": quick(), "random_state": 0, **settings})
-
-
-def run(optimizer, n, f=bowl):
-    for _ in range(n):
-        [x] = optimizer.ask()
-        optimizer.tell(x, f(x))
-    return optimizer
 
 
 def distances(X, bounds=BOUNDS):
@@ -280,162 +266,6 @@ def test_more_points_than_a_space_of_integers_has():
         optimizer.ask(4)
     assert len(optimizer.pending_) == 0
     assert sorted(optimizer.ask(3).ravel()) == [0, 1, 3]
-
-
-# Files
-
-
-def test_a_stored_optimisation_continues_with_the_same_proposals(tmp_path):
-    path = tmp_path / "state.json"
-    whole = run(make(n_initial=5), 9)
-    run(make(n_initial=5, path=path), 4)
-    again = make(n_initial=5, path=path)
-    assert len(again.y_) == 4
-    run(again, 3)
-    last = run(make(n_initial=5, path=path, random_state=None), 2)
-    np.testing.assert_array_equal(last.X_, whole.X_)
-    np.testing.assert_array_equal(last.y_, whole.y_)
-    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
-
-
-def test_failures_and_pending_points_are_stored(tmp_path):
-    path = tmp_path / "state.json"
-    optimizer = make(path=path)
-    X = optimizer.ask(3)
-    optimizer.tell(X[0], np.nan)
-    again = make(path=path)
-    np.testing.assert_array_equal(again.pending_, X[1:])
-    assert np.isnan(again.y_).tolist() == [True]
-
-
-@pytest.mark.long
-def test_after_a_kill_nothing_is_lost(tmp_path):
-    path = tmp_path / "state.json"
-    script = f"""
-        import os, signal
-        from tests.optimize.test_optimizer import make, bowl
-        optimizer = make(n_initial=4, path={str(path)!r})
-        for step in range(9):
-            [x] = optimizer.ask()
-            if step == 5:
-                os.kill(os.getpid(), signal.SIGKILL)
-            optimizer.tell(x, bowl(x))
-    """
-    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)]
-    assert subprocess.run(command, cwd=ROOT, check=False).returncode == -9
-    optimizer, whole = make(n_initial=4, path=path), run(make(n_initial=4), 7)
-    np.testing.assert_array_equal(optimizer.X_, whole.X_[:5])
-    [x] = optimizer.pending_
-    optimizer.tell(x, bowl(x))
-    np.testing.assert_array_equal(run(optimizer, 1).X_, whole.X_)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", "JSONDecodeError"),
-        ('{"format": "other"}', "format is 'other'"),
-        ("[]", "holds no complete state"),
-        (None, "version is 99"),
-    ],
-)
-def test_other_files_are_not_changed(tmp_path, content, message):
-    path = tmp_path / "state.json"
-    if content is None:
-        make(path=path)
-        content = json.dumps({**json.loads(path.read_text()), "version": 99})
-    path.write_text(content)
-    with pytest.raises(ValueError, match=message):
-        make(path=path)
-    assert path.read_text() == content
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"maximize": True}, "maximize is False there, True here"),
-        ({"bounds": [(0, 1), (0, 10.5)]}, "bounds is"),
-        ({"bounds": [(0, 1), (0, 1)]}, "bounds is"),  # the stored points are outside
-        ({"surrogate": quick().set_params(max_iter=9)}, "surrogate.max_iter is 8 there, 9 here"),
-        ({"surrogate": quick().set_params(max_iter=np.int64(9))}, "max_iter is 8 there, 9 here"),
-        ({"surrogate": None}, "'recommended' here"),
-        ({"surrogate": baselines.DeepEnsembleRegressor()}, "'DeepEnsembleRegressor' here"),
-        ({"random_state": 1}, "another random_state"),
-        ({"acquisition": "ucb"}, "acquisition is 'log_ei' there"),
-    ],
-)
-def test_a_file_with_other_settings(tmp_path, changed, message):
-    run(make(path=tmp_path / "state.json"), 2)
-    with pytest.raises(ValueError, match=message):
-        make(path=tmp_path / "state.json", **changed)
-
-
-def test_a_file_with_another_optimizer_of_the_network(tmp_path):
-    def make_surrogate(optimizer):
-        return quick().set_params(net_params={"optimizer": optimizer})
-
-    path = tmp_path / "state.json"
-    run(make(path=path, surrogate=make_surrogate(torch.optim.AdamW)), 2)
-    assert len(make(path=path, surrogate=make_surrogate(torch.optim.AdamW)).y_) == 2
-    with pytest.raises(ValueError, match=r"AdamW.* there, .*SGD.* here"):
-        make(path=path, surrogate=make_surrogate(torch.optim.SGD))
-
-
-def test_a_parameter_that_was_added_later_does_not_matter(tmp_path):
-    path = tmp_path / "state.json"
-    run(make(path=path), 2)
-    content = json.loads(path.read_text())
-    del content["settings"]["surrogate"]["widening"]
-    path.write_text(json.dumps(content))
-    assert len(make(path=path).y_) == 2
-
-
-def test_the_recommended_surrogate_is_only_named(tmp_path):
-    """Its parameters may change with the package. A stored optimisation stays readable."""
-    path = tmp_path / "state.json"
-    make(path=path, surrogate=None)
-    assert json.loads(path.read_text())["settings"]["surrogate"] == "recommended"
-
-
-def test_a_generator_as_random_state_continues_a_file(tmp_path):
-    path, rng = tmp_path / "state.json", np.random.RandomState(0)
-    run(make(path=path, random_state=rng), 2)
-    assert len(make(path=path, random_state=rng).y_) == 2
-
-
-def test_two_optimizers_do_not_overwrite_each_other(tmp_path):
-    path = tmp_path / "state.json"
-    first, second = make(path=path), make(path=path)
-    first.tell([0.5, 5], 1.0)
-    with pytest.raises(RuntimeError, match=r"changed by another Optimizer.*X_ and y_"):
-        second.tell([0.1, 1], 2.0)
-    assert second.y_.tolist() == [2.0]
-    with pytest.raises(RuntimeError, match="changed by another"):
-        second.ask()
-    assert len(second.pending_) == 0
-    copied = copy.deepcopy(first)
-    first.tell([0.2, 2], 3.0)
-    with pytest.raises(RuntimeError, match="changed by another"):
-        copied.tell([0.3, 3], 4.0)
-    assert make(path=path).y_.tolist() == [1.0, 3.0]
-
-
-def test_values_stay_in_memory_if_the_file_cannot_be_written(tmp_path):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    optimizer = make(path=folder / "state.json")
-    x = optimizer.ask()
-    (folder / "state.json").unlink()
-    folder.rmdir()
-    with pytest.raises(OSError, match="state"):
-        optimizer.tell(x, [1.0])
-    assert optimizer.y_.tolist() == [1.0]
-    with pytest.raises(OSError, match="state"):
-        optimizer.ask()
-    assert len(optimizer.pending_) == 0
-    folder.mkdir()
-    optimizer.ask()
-    assert make(path=folder / "state.json").y_.tolist() == [1.0]
 
 
 # Bad input
