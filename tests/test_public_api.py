@@ -100,6 +100,13 @@ def test_docstring_follows_numpydoc(name):
     assert not errors
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in METHODS if "X" in inspect.signature(load(name)).parameters]
+)
+def test_methods_of_rows_document_their_errors(name):
+    assert "\n        Raises\n        ------\n" in load(name).__doc__
+
+
 @pytest.mark.parametrize("name", public_objects())
 def test_public_name_has_an_example(name):
     assert "\n    Examples\n    --------\n" in load(name).__doc__

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sk_deltauq._estimators.base import BaseUQ
 from sk_deltauq._estimators.classifier_calibration import ClassifierCalibration
 from sk_deltauq._estimators.expected_score import warn_without_hold_out
-from sk_deltauq._estimators.logits import LogitSummary, summarise_logits
+from sk_deltauq._estimators.logits import LogitSummary, map_logits
 from sk_deltauq._estimators.outliers import score_outliers
 from sk_deltauq._estimators.sets import predict_sets
 from sk_deltauq._estimators.torch_modules import ClassifierModule
@@ -124,6 +124,11 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
             root of `sum_k p_k (1 - p_k) / 2`. For two classes it is the standard deviation of a
             label in {0, 1}. Like the `return_std` of a regressor it holds both parts of the
             uncertainty, and ranks rows by how likely an error is. Only with `return_std=True`.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is not fitted (`NotFittedError`), or if `X` is invalid.
         """
         found = self._summarise(X)
         labels = self.classes_[found.proba.argmax(axis=1)]
@@ -143,6 +148,11 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
             Mean of the components' probabilities, mixed with the class frequencies. Columns are
             in the order of `classes_`; each row sums to one. The weight of the frequencies,
             `frequency_weight_`, comes from held-out rows and falls as rows are added.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is not fitted (`NotFittedError`), or if `X` is invalid.
         """
         return self._summarise(X).proba
 
@@ -187,6 +197,11 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
             - `mutual_information`: the disagreement of the components alone, in nats.
             - `logit_std`: standard deviation of the logits over the components (eq. 6 of the
               Delta-UQ paper), averaged over the classes. It follows the size of the logits.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is not fitted (`NotFittedError`), or if `X` is invalid.
         """
         found = self._summarise(X)
         names = "total", "aleatoric", "epistemic", "mutual_information", "logit_std"
@@ -247,6 +262,11 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
         -------
         accuracy : float
             Expected value of `score(X, y)`.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is not fitted (`NotFittedError`), or if `X` is invalid.
 
         Warns
         -----
@@ -323,6 +343,11 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
         -------
         dist : CategoricalMixture
             One mixture for each row. Class numbers are positions in `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is not fitted (`NotFittedError`), or if `X` is invalid.
         """
         (logits,) = self._map_logits(
             X, lambda raw, adjusted, summarise, x: (adjusted.transpose(0, 1),)
@@ -335,27 +360,14 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
         return LogitSummary(*self._map_logits(X, lambda raw, adjusted, summarise, x: summarise()))
 
     def _map_logits(self, X, function):
-        """Apply `function(raw, adjusted, summarise, x)`, in chunks.
-
-        It gets raw and adjusted logits `(component, row, class)`, a function that returns their
-        `LogitSummary`, and the scaled rows.
-        """
-        X, predictor = self._check_rows(X), self._predictor()
-        adjust = self._calibration_.make_adjustment().to(predictor.device)
-
-        def map_chunk(x):
-            logits = predictor.module(x)[0].double()
-            adjusted = adjust(logits, x)
-
-            def summarise():
-                return summarise_logits(logits, adjusted, adjust.adjust_inside(logits))
-
-            return function(logits, adjusted, summarise, x)
-
-        return predictor.map_rows(X, map_chunk)
+        """Apply `function(raw, adjusted, summarise, x)`, see `map_logits`."""
+        X, adjustment = self._check_rows(X), self._calibration_.make_adjustment()
+        return map_logits(self._predictor(), adjustment, X, function)
 
     def to_torch(self):
         """Return the classifier as a torch module.
+
+        Rows, units, precision and gradients are described at `DeltaUQRegressor.to_torch`.
 
         Returns
         -------
@@ -371,15 +383,6 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
             - `logits`, of shape (n_components, ..., n_classes): logits of the components, adjusted
               as in `predict_dist`.
 
-        Notes
-        -----
-        The rows have the units and columns of `X` in `fit`. With categories or missing values they
-        are `encoder_.transform(X)`. Results have the dtype of the rows, and gradients with respect
-        to them. The networks compute in float32, as in `predict`, and the rest in float64.
-        `module.double()` makes the networks compute in float64 too, and `module.float()` makes the
-        scaling of the rows compute in float32 too. All rows are computed at once: split large
-        tables. Parameters need no gradient until `module.requires_grad_()`.
-
         Examples
         --------
         >>> import torch
@@ -387,12 +390,9 @@ class BaseClassifier(ClassifierMixin, BaseUQ):
         >>> from sk_deltauq import DeltaUQClassifier
         >>> X, y = load_iris(return_X_y=True)
         >>> module = DeltaUQClassifier(max_iter=50, random_state=0).fit(X, y).to_torch()
-        >>> rows = torch.tensor(X[:2], requires_grad=True)
-        >>> found = module(rows)
+        >>> found = module(torch.tensor(X[:2]))
         >>> found.proba.shape, found.total.shape
         (torch.Size([2, 3]), torch.Size([2]))
-        >>> torch.autograd.grad(found.total.sum(), rows)[0].shape
-        torch.Size([2, 4])
         """
         check_is_fitted(self)
         adjustment = deepcopy(self._calibration_.make_adjustment())

@@ -56,6 +56,16 @@ class DistributionRegressor(BaseUQ):
             the epistemic part exceeds the noise, as out of distribution, the closer it is to the
             normal distribution with this mean and standard deviation. Its density and quantiles
             come from the smooth mixture.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If `X` is sparse.
+        ValueError
+            If `X` is invalid, for example with other columns than in `fit` or with infinite
+            values.
         """
         return self._dist(self._check_rows(X))
 
@@ -165,6 +175,8 @@ class DistributionRegressor(BaseUQ):
 
         Raises
         ------
+        NotFittedError
+            If the estimator is not fitted.
         ValueError
             If the data are invalid. The estimator is then unchanged.
         """

@@ -11,7 +11,7 @@ from torch import nn
 
 from sk_deltauq._nearest_rows import NearestRows
 from sk_deltauq._outlier_scores import average_log_proba, measure_entropy
-from sk_deltauq._predictor import take_root
+from sk_deltauq._predictor import Predictor, take_root
 from sk_deltauq._temperature import Temperature
 from sk_deltauq._training.held_out import HoldOut
 from sk_deltauq._training.held_out_logits import HeldOutLogits
@@ -196,3 +196,23 @@ def temper_logits(logits: torch.Tensor, spread_range: torch.Tensor) -> torch.Ten
     scaled = (measure_logit_std(logits) - low) / (high - low).clamp(min=smallest)
     # The paper scales to [0, 1): at 1 the answer would not depend on the logits at all.
     return logits * (1 - scaled.clamp(0, 1 - 1e-3))[:, np.newaxis]
+
+
+def map_logits(predictor: Predictor, adjustment: LogitAdjustment, X: np.ndarray, function):
+    """Apply `function(raw, adjusted, summarise, x)` to checked rows, in chunks.
+
+    It gets raw and adjusted logits `(component, row, class)`, a function that returns their
+    `LogitSummary`, and the scaled rows.
+    """
+    adjust = adjustment.to(predictor.device)
+
+    def map_chunk(x):
+        logits = predictor.module(x)[0].double()
+        adjusted = adjust(logits, x)
+
+        def summarise():
+            return summarise_logits(logits, adjusted, adjust.adjust_inside(logits))
+
+        return function(logits, adjusted, summarise, x)
+
+    return predictor.map_rows(X, map_chunk)

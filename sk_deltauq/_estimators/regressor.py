@@ -93,6 +93,11 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, DistributionRegressor):
         ValueError
             If a parameter or the data are invalid, if `early_stopping` is True, or if training
             diverges. The estimator is then unchanged (or not fitted, in a first call).
+
+        Warns
+        -----
+        UncertaintyWarning
+            In the first call after `fit`.
         """
         return self._partial_fit(X, y, sample_weight)
 
@@ -151,6 +156,10 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, DistributionRegressor):
 
         Raises
         ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If `X` is sparse.
         ValueError
             If the rows or the keywords are invalid. For gradients also if `X` has several rows,
             or if the model has several outputs, categories, missing values or a
@@ -191,6 +200,16 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, DistributionRegressor):
 
             With `target_transform`, the two variances of the transformed target divide the total
             variance in the units of `y` in their ratio.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError
+            If `X` is sparse.
+        ValueError
+            If `X` is invalid, for example with other columns than in `fit` or with infinite
+            values.
         """
         names = "epistemic", "aleatoric", "total"
         return Bunch(**dict(zip(names, self._map_moments(X, *names), strict=True)))
@@ -216,8 +235,10 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, DistributionRegressor):
 
         Raises
         ------
+        NotFittedError
+            If the estimator is not fitted.
         ValueError
-            If `metric` is unknown.
+            If `metric` is unknown, or `X` is invalid.
 
         Warns
         -----
@@ -279,6 +300,8 @@ class BaseRegressor(MultiOutputMixin, RegressorMixin, DistributionRegressor):
 
         Raises
         ------
+        NotFittedError
+            If the estimator is not fitted.
         ValueError
             If the model has a `target_transform`, and `latent` is False.
 

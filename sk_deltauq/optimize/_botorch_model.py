@@ -169,6 +169,13 @@ class BoTorchModel(Model):
         distribution : gpytorch.distributions.MultivariateNormal
             The distribution of the noise-free function; with several outputs a
             `MultitaskMultivariateNormal`.
+
+        Raises
+        ------
+        TypeError
+            If `X` is no tensor.
+        ValueError
+            If `X` has another number of features, no point, or a value that is not finite.
         """
         return _make_normal(self._predict(X, None), observation_noise=False)
 
