@@ -11,7 +11,7 @@ RC_PARAMS: dict[Any, Any] = {"svg.hashsalt": "benchmarks_uci", "font.size": 9}
 METADATA = {"png": {"Software": None}, "svg": {"Date": None}}
 
 
-def new_figure(width: float, height: float):
+def make_figure(width: float, height: float):
     """Return a `matplotlib.figure.Figure` without a window, which needs no closing."""
     try:
         from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from operator import itemgetter
 import pandas as pd
 
 from benchmarks_uci.analysis.frame import summarise
-from benchmarks_uci.engine.records import environment, environment_id
+from benchmarks_uci.engine.records import identify_environment, read_environment
 from benchmarks_uci.engine.study import Study
 
 
@@ -38,7 +38,7 @@ def describe_problems(records: list[dict], run: pd.DataFrame, study: Study) -> l
         if 0 < cell["n_run"] < cell["n_splits"]:
             lines.append(f"{data}, {method}: run on {cell['n_run']} of {cell['n_splits']} splits.")
     for (data, method), group in _group(records, "data", "method"):
-        errors = Counter(last_line(r["error"]) for r in group if r.get("error"))
+        errors = Counter(find_last_line(r["error"]) for r in group if r.get("error"))
         lines += [f"Error, {data}, {method}, {n} splits: {text}" for text, n in errors.items()]
         warned = Counter(message for r in group for message in set(r.get("warnings") or ()))
         lines += [
@@ -50,8 +50,8 @@ def describe_problems(records: list[dict], run: pd.DataFrame, study: Study) -> l
 
 def describe_environments(records: list[dict]) -> list[str]:
     """List versions and machines, with the number of tasks of each."""
-    counts = Counter(environment_id(record) for record in records)
-    by_id = {environment_id(record): environment(record) for record in records}
+    counts = Counter(identify_environment(record) for record in records)
+    by_id = {identify_environment(record): read_environment(record) for record in records}
     lines = []
     for key in sorted(counts):
         versions = ", ".join(f"{n} {v}" for n, v in by_id[key]["versions"].items())
@@ -76,7 +76,7 @@ def describe_settings(records: list[dict], run: pd.DataFrame, study: Study) -> l
     return lines
 
 
-def last_line(error: str) -> str:
+def find_last_line(error: str) -> str:
     """Return the last line of a traceback."""
     return error.strip().splitlines()[-1]
 

@@ -43,12 +43,12 @@ def write_page(
     return "\n\n".join(parts) + "\n", figures
 
 
-def main_table(run: pd.DataFrame, study: Study, metric_name: str) -> tuple[Table, list[str]]:
+def tabulate_run(run: pd.DataFrame, study: Study, metric_name: str) -> tuple[Table, list[str]]:
     """Return the main table of a run, and how to read it."""
     name = run["protocol"].iloc[0]
     if study.metrics[metric_name].loss and variants.has_variants(run, study):
         explained = variants.explain(study.protocols[name], study.references[-1])
-        return variants.variant_table(run, study, metric_name), [explained]
+        return variants.tabulate_variants(run, study, metric_name), [explained]
     keys = ["scores", "ranks"]
     if metric_name == next(iter(study.metrics)):  # which has published figures
         keys.append(name)
@@ -73,7 +73,7 @@ def summarise_runs(records: list[dict], study: Study) -> str:
 
 
 def _write_run(records, run, study, metric_name, images):
-    table, explained = main_table(run, study, metric_name)
+    table, explained = tabulate_run(run, study, metric_name)
     problems = lines.describe_problems(records, run, study)
     return [
         _captioned(table),
@@ -93,7 +93,7 @@ def _compare(run, study, metric_name, images):
     """Compare methods side by side; variants of one method are too many, and too similar."""
     protocol = run["protocol"].iloc[0]
     parts = [_captioned(score_table(run, study, name)) for name in study.costs[:1]]
-    table = paired.paired_table(run, study, metric_name)
+    table = paired.tabulate_pairs(run, study, metric_name)
     if table.rows:
         reference = paired.find_reference(run, study)
         explained = paired.explain(study.protocols[protocol], reference)

@@ -86,7 +86,7 @@ def signed_rank_test(values: Sequence[float] | np.ndarray) -> float | None:
     return float(stats.wilcoxon(nonzero)[1])  # pyright: ignore
 
 
-def paired_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
+def tabulate_pairs(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
     """Compare each method with the reference: mean difference ± standard error, and p-value.
 
     One row per set, one column per method.
@@ -113,7 +113,7 @@ def paired_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
 
 
 def explain(protocol: Protocol, reference: str | None) -> str:
-    """Say how to read `paired_table`."""
+    """Say how to read `tabulate_pairs`."""
     test = (
         "the corrected resampled t-test of Nadeau and Bengio (2003), which allows for the "
         "overlap of the random splits, as the standard error does"

@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmarks_uci.analysis.frame import rank, summarise
 from benchmarks_uci.engine.study import Study
-from benchmarks_uci.figures import new_figure
+from benchmarks_uci.figures import make_figure
 
 
 def plot_curve(records: list[dict], study: Study, name: str):
@@ -26,7 +26,7 @@ def plot_curve(records: list[dict], study: Study, name: str):
         return None
     n_columns = min(3, len(values))
     n_rows = ceil(len(values) / n_columns)
-    figure = new_figure(3 * n_columns + 1.6, 2.8 * n_rows + 0.5)
+    figure = make_figure(3 * n_columns + 1.6, 2.8 * n_rows + 0.5)
     axes = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
     styles = _style({method for of_set in values.values() for method in of_set}, study)
     handles = {}
@@ -54,7 +54,7 @@ def plot_ranks(run: pd.DataFrame, study: Study, metric_name: str):
     if found.empty:
         return None
     order = pd.Series(found.mean()).sort_values(ascending=False, kind="stable")
-    figure = new_figure(6.4, 0.4 * len(order) + 1.4)
+    figure = make_figure(6.4, 0.4 * len(order) + 1.4)
     axis = figure.subplots()
     for height, (method, average) in enumerate(order.items()):
         places, counts = np.unique(found[method], return_counts=True)

@@ -17,7 +17,7 @@ def has_variants(run: pd.DataFrame, study: Study) -> bool:
     return study.references[-1] in names and not names.isdisjoint(study.variants)
 
 
-def variant_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
+def tabulate_variants(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
     """Methods by sets: differences to the reference, which is the first row, and cost ratios.
 
     The metric must have a better side, a `loss`.
@@ -49,7 +49,7 @@ def variant_table(run: pd.DataFrame, study: Study, metric_name: str) -> Table:
 
 
 def explain(protocol: Protocol, reference: str) -> str:
-    """Say how to read `variant_table`."""
+    """Say how to read `tabulate_variants`."""
     corrected = ", corrected for the overlap of random splits (Nadeau and Bengio, 2003)"
     return (
         "First row: mean ± standard error over the splits. Other rows: mean difference to "

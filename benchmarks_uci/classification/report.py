@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks_uci.analysis.frame import make_frame, select_complete, summarise
-from benchmarks_uci.analysis.paired import explain, paired_table
+from benchmarks_uci.analysis.paired import explain, tabulate_pairs
 from benchmarks_uci.analysis.tables import escape, write_bullets, write_pipes
 from benchmarks_uci.classification import (
     image_study,
@@ -181,7 +181,7 @@ def write_pairs(records: list[dict], study_name: str, metric_name: str) -> str:
     records = [record for record in records if record["method"] not in study.variants]
     run = make_frame(records, study)
     run = run.assign(method=run["method"].cat.remove_unused_categories())
-    table = paired_table(run, study, metric_name)
+    table = tabulate_pairs(run, study, metric_name)
     protocol = study.protocols[run["protocol"].iloc[0]]
     return f"{table.render('markdown')}\n\n{escape(explain(protocol, study.references[0]))}"
 

@@ -13,7 +13,7 @@ from benchmarks_uci.classification import (
     sets,
     shift_study,
 )
-from benchmarks_uci.commands.common import Names, source_options
+from benchmarks_uci.commands.common import Names, add_source_options
 from benchmarks_uci.commands.report import make_report
 from benchmarks_uci.commands.run import make_run
 from benchmarks_uci.threads import threads
@@ -47,7 +47,7 @@ _add_study("images", image_study.STUDY, "Convolutional networks, and images of a
 
 @classification.command()
 @click.option("--data", type=Names("set", sets.NAMES), default="all", help="Data sets.")
-@source_options
+@add_source_options
 def strengths(data, sources):
     """Print the amounts of the shifts at severity 5, chosen on development splits."""
     from benchmarks_uci.classification.strengths import choose_strengths, write_strengths

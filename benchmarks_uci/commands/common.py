@@ -22,7 +22,7 @@ def check_writable(context, parameter, path):
 FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 
-def out_option(help: str):
+def add_out_option(help: str):
     """Return the option `--out`, for a file that is written at the end."""
     return click.option("--out", type=FILE, callback=check_writable, help=help)
 
@@ -87,7 +87,7 @@ def explain_unknown(kind: str, name: str, existing: list[str]) -> str:
 UNAVAILABLE, CORRUPT = 3, 4  # exit statuses
 
 
-def source_options(command):
+def add_source_options(command):
     """Add the options to a command, which receives them as one `Sources` named `sources`.
 
     The command ends with the exit status of a `DataError` that it raises.
@@ -131,11 +131,11 @@ def source_options(command):
             return command(*args, sources=Sources(data_dir, cache_dir, offline), **kwargs)
         except DataError as error:
             click.echo(f"Error: {error}", err=True)
-            ctx.exit(exit_status([error]))
+            ctx.exit(choose_exit_status([error]))
 
     return with_sources
 
 
-def exit_status(errors: Iterable[DataError]) -> int:
+def choose_exit_status(errors: Iterable[DataError]) -> int:
     """Return the exit status for these errors: wrong data are more serious than missing data."""
     return CORRUPT if any(isinstance(error, DataCorrupt) for error in errors) else UNAVAILABLE

@@ -10,7 +10,7 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from benchmarks_uci import datasets
-from benchmarks_uci.commands.common import Names, exit_status, source_options
+from benchmarks_uci.commands.common import Names, add_source_options, choose_exit_status
 
 logger = logging.getLogger("benchmarks_uci")
 
@@ -19,7 +19,7 @@ HEADERS = "set", "rows", "features", "source", "content hash", "licence"
 
 @click.command(context_settings={"show_default": True})
 @click.option("--data", type=Names("set", datasets.NAMES), default="all", help="Data sets.")
-@source_options
+@add_source_options
 @click.pass_context
 def fetch(ctx, data, sources):
     """Load every data set, check it, and print its source.
@@ -43,7 +43,7 @@ def fetch(ctx, data, sources):
         click.echo(f"\n{len(failed)} of {len(data)} sets are missing:", err=True)
         for error in failed:
             click.echo(f"  {error}", err=True)
-        ctx.exit(exit_status(failed))
+        ctx.exit(choose_exit_status(failed))
 
 
 def _as_row(dataset):

@@ -8,7 +8,7 @@ import warnings
 
 import click
 
-from benchmarks_uci.commands.common import out_option, source_options
+from benchmarks_uci.commands.common import add_out_option, add_source_options
 from benchmarks_uci.csv_files import write_scores
 from benchmarks_uci.intervals import choice as choices
 from benchmarks_uci.intervals import conformal as conformals
@@ -30,8 +30,8 @@ def check_packages(names) -> None:
 
 
 @click.command()
-@source_options
-@out_option(OUT)
+@add_source_options
+@add_out_option(OUT)
 def choice(sources, out):
     """Compare the intervals of methods that a reader would choose between."""
     check_packages(["mapie", "ngboost"])
@@ -54,8 +54,8 @@ def choice(sources, out):
 @click.option(
     "--repetitions", type=click.IntRange(1), default=60, help="With --simulated: training sets."
 )
-@source_options
-@out_option(OUT)
+@add_source_options
+@add_out_option(OUT)
 def conformal(simulated, repetitions, sources, out):
     """Compare conformal intervals with MAPIE, or measure their coverage."""
     if simulated:

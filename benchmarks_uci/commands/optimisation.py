@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from benchmarks_uci.commands.common import out_option
+from benchmarks_uci.commands.common import add_out_option
 from benchmarks_uci.commands.report import make_report
 from benchmarks_uci.commands.run import make_run
 from benchmarks_uci.csv_files import write_scores
@@ -23,7 +23,7 @@ optimisation.add_command(make_report(STUDY))
 
 @optimisation.command(context_settings={"show_default": True})
 @click.option("--most", type=click.IntRange(30), default=5000, help="Largest number of points.")
-@out_option("CSV file to write.")
+@add_out_option("CSV file to write.")
 def cost(most, out):
     """Measure the seconds of one step against the number of points."""
     from benchmarks_uci.optimisation.cost import METHODS, SIZES, measure, tabulate, write
@@ -42,7 +42,7 @@ def cost(most, out):
 
 @optimisation.command(context_settings={"show_default": True})
 @click.option("--seeds", type=click.IntRange(1, 10), default=4, help="Number of designs.")
-@out_option("CSV file to write.")
+@add_out_option("CSV file to write.")
 def spread(seeds, out):
     """Compare errors with the epistemic standard deviation, on 30 points without noise."""
     from benchmarks_uci.optimisation.spread import measure, tabulate

@@ -114,10 +114,10 @@ def _update_readme(study: Study, check: bool):
 
 
 def _print_tables(records, study, metric, fmt):
-    from benchmarks_uci.analysis.page import main_table
+    from benchmarks_uci.analysis.page import tabulate_run
 
     for _, run in split_runs(make_frame(records, study)):
-        table, explained = main_table(run, study, metric)
+        table, explained = tabulate_run(run, study, metric)
         click.echo(f"{table.title}\n\n{table.render(fmt)}\n")
         click.echo("\n".join(explained) + "\n")
 

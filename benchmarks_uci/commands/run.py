@@ -15,15 +15,15 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from benchmarks_uci import datasets
-from benchmarks_uci.analysis.lines import last_line
+from benchmarks_uci.analysis.lines import find_last_line
 from benchmarks_uci.analysis.page import summarise_runs
-from benchmarks_uci.commands.common import AllNames, Count, Names, source_options
+from benchmarks_uci.commands.common import AllNames, Count, Names, add_source_options
 from benchmarks_uci.engine import runner
 from benchmarks_uci.engine.backends import BACKENDS, BackendError
 from benchmarks_uci.engine.plan import find_finished, plan
 from benchmarks_uci.engine.records import ResultsError, read
 from benchmarks_uci.engine.store import Store, StoreError
-from benchmarks_uci.engine.study import Study, task_of
+from benchmarks_uci.engine.study import Study, get_task
 from benchmarks_uci.regression.study import STUDY
 
 logger = logging.getLogger("benchmarks_uci")
@@ -60,7 +60,7 @@ def make_run(study: Study) -> click.Command:
     command = click.pass_context(run)
     options = [*_list_task_options(study), *_EXECUTION_OPTIONS]
     if study.reads_sources:
-        options.append(source_options)
+        options.append(add_source_options)
     for option in reversed(options):
         command = option(command)
     return click.command("run", context_settings={"show_default": True})(command)
@@ -163,7 +163,7 @@ def _run(
     logger.info("%d fits, %d to do; results are in %s.", len(tasks), len(todo), results)
     with contextlib.closing(runner.run(study, todo, loaded, store, **where)) as done:
         for record in _with_progress(study, done, len(todo)):
-            records[task_of(record)] = record
+            records[get_task(record)] = record
     records = {task: records[task] for task in tasks}  # in the order of the table
     if records:
         click.echo(summarise_runs([*records.values()], study))
@@ -171,7 +171,7 @@ def _run(
         click.echo(f"Left out: {what}: {why}")
     click.echo(f"{len(todo)} fits in {time.perf_counter() - start:.0f} s.")
     if failed := [task for task, record in records.items() if _has_failed(record)]:
-        _print_failures({task: last_line(records[task]["error"]) for task in failed}, store)
+        _print_failures({task: find_last_line(records[task]["error"]) for task in failed}, store)
         ctx.exit(1)
 
 
@@ -222,7 +222,7 @@ def _with_progress(study, records, n_tasks):
     first, *_ = study.metrics.values()
     for i, record in enumerate(records, 1):
         if _has_failed(record):
-            outcome = f"failed: {last_line(record['error'])}"
+            outcome = f"failed: {find_last_line(record['error'])}"
         else:
             costs = "".join(f", {record[name]:.1f} s" for name in study.costs[:1])
             outcome = f"{first.title} {record[first.name]:.3f}{costs}"

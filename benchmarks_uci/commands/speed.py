@@ -13,7 +13,13 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from benchmarks_uci import figures
-from benchmarks_uci.commands.common import FILE, Names, check_writable, out_option, source_options
+from benchmarks_uci.commands.common import (
+    FILE,
+    Names,
+    add_out_option,
+    add_source_options,
+    check_writable,
+)
 from benchmarks_uci.speed import curves, measure, results
 from benchmarks_uci.speed import device as devices
 from benchmarks_uci.threads import threads as limit_threads
@@ -38,7 +44,7 @@ def _check_plot(context, parameter, path):
         endings = " or ".join(f".{fmt}" for fmt in figures.FORMATS)
         raise click.BadParameter(f"its name must end in {endings}, got {path.name!r}.")
     try:
-        figures.new_figure(1, 1)
+        figures.make_figure(1, 1)
     except ImportError as error:
         raise click.BadParameter(str(error)) from error
     return path
@@ -58,14 +64,14 @@ def _check_plot(context, parameter, path):
     callback=_check_device,
     help="A torch device, such as cuda: compare it with the CPU, and measure nothing else.",
 )
-@out_option("JSON file for all results.")
+@add_out_option("JSON file for all results.")
 @click.option(
     "--plot",
     type=FILE,
     callback=_check_plot,
     help="PNG or SVG file: cost against rows, features, anchors, members and width.",
 )
-@source_options
+@add_source_options
 def speed(quick, threads, only, device, out, plot, sources):
     """Compare the speed of operations run side by side, and print their ratios.
 

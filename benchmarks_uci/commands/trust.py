@@ -9,7 +9,7 @@ import click
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from benchmarks_uci.commands.common import Names, out_option
+from benchmarks_uci.commands.common import Names, add_out_option
 from benchmarks_uci.threads import threads as limit_threads
 from benchmarks_uci.trust import report, results, runner, uci
 from benchmarks_uci.trust.cases import CASES, SITUATIONS
@@ -26,7 +26,7 @@ logger = logging.getLogger("benchmarks_uci")
     default="all",
     help=f"Situations: {', '.join(SITUATIONS)}.",
 )
-@out_option("CSV file for the scores.")
+@add_out_option("CSV file for the scores.")
 @click.option("--report", "of_report", is_flag=True, help="Fit nothing, show committed results.")
 def trust(quick, threads, only, out, of_report):
     """Measure the intervals where they are easily wrong, and compare them with the goals.

@@ -1,4 +1,4 @@
-"""Where tasks run: processes of this machine, or a Dask cluster. Both through joblib."""
+"""Where tasks run: local processes, or a Dask cluster. Both through joblib."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class BackendError(Exception):
 
 
 @contextlib.contextmanager
-def processes(jobs: int) -> Iterator[None]:
-    """Let joblib use `jobs` processes of this machine; only this process if `jobs` is 1."""
+def use_processes(jobs: int) -> Iterator[None]:
+    """Let joblib use `jobs` local processes; only this process if `jobs` is 1."""
     # Otherwise a worker outlives a killed run by its fit and five minutes more.
     ending = {"initializer": _end_with, "initargs": (os.getpid(),)}
     with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **ending):
@@ -44,7 +44,7 @@ def _end_with(parent):
 
 
 @contextlib.contextmanager
-def dask(scheduler: str | None) -> Iterator[None]:
+def use_dask(scheduler: str | None) -> Iterator[None]:
     """Let joblib use the workers that the Dask scheduler at an address has now."""
     if not scheduler:
         raise BackendError("the engine 'dask' needs the address of its scheduler: --scheduler.")

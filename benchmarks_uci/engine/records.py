@@ -159,21 +159,21 @@ def write_compact(records: list[dict], folder: str | Path, study: Study) -> list
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(kinds)
             for record in run:
-                row = {**record, "environment": environment_id(record)}
+                row = {**record, "environment": identify_environment(record)}
                 writer.writerow([_as_cell(row.get(name), kind) for name, kind in kinds.items()])
         path.with_suffix(".json").write_text(_as_text(_shared(run, study)), encoding="utf-8")
         written += [path, path.with_suffix(".json")]
     return written
 
 
-def environment(record: dict) -> dict:
+def read_environment(record: dict) -> dict:
     """Return versions and machine that a task ran with."""
     return {"versions": record["versions"], "machine": record["machine"]}
 
 
-def environment_id(record: dict) -> str:
-    """Hash `environment` to 8 hexadecimal digits."""
-    text = json.dumps(environment(record), sort_keys=True)
+def identify_environment(record: dict) -> str:
+    """Hash the environment of a record to 8 hexadecimal digits."""
+    text = json.dumps(read_environment(record), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -229,7 +229,7 @@ def _shared(run: list[dict], study: Study) -> dict:
         cell = record["data"], record["method"]
         if record.get("settings_id"):
             shared["settings"][record["settings_id"]] = record["settings"]
-        shared["environments"][environment_id(record)] = environment(record)
+        shared["environments"][identify_environment(record)] = read_environment(record)
         data = shared["data"].setdefault(record["data"], {"hash": None, "sources": set()})
         data["hash"] = record.get("data_hash") or data["hash"]
         sources = (record.get("source") or "").split("; ")

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from benchmarks_uci.engine import backends, execute
 from benchmarks_uci.engine.store import Store
-from benchmarks_uci.engine.study import DataSet, Study, Task, task_of
+from benchmarks_uci.engine.study import DataSet, Study, Task, get_task
 
 logger = logging.getLogger("benchmarks_uci")
 
@@ -36,7 +36,9 @@ def run(
     `jobs` is the number of processes; a Dask cluster has its own. `engine` is "processes" or
     "dask", and `scheduler` is the address of a Dask scheduler. `run_task` is called in the worker.
     """
-    started = backends.processes(jobs) if engine == "processes" else backends.dask(scheduler)
+    started = (
+        backends.use_processes(jobs) if engine == "processes" else backends.use_dask(scheduler)
+    )
 
     def call(task):
         # In a tuple: Dask would keep a large argument on one worker, and lose it with the worker.
@@ -48,7 +50,7 @@ def run(
             begun: dict[Task, None] = {}
             try:
                 for record in _parallel(map(call, _take(waiting, begun))):
-                    del begun[task_of(record)]
+                    del begun[get_task(record)]
                     store.write(record)
                     yield record
             except backends.WORKER_DIED as error:

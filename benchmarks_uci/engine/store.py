@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks_uci.engine.records import read_record
-from benchmarks_uci.engine.study import Study, Task, task_of
+from benchmarks_uci.engine.study import Study, Task, get_task
 
 logger = logging.getLogger("benchmarks_uci")
 
@@ -33,7 +33,7 @@ class Store:
     def __init__(self, folder: str | os.PathLike, study: Study, known: Iterable[dict] = ()):
         self.folder = Path(folder)
         self._study = study
-        self._known = {task_of(record): record for record in known if record["status"] == "done"}
+        self._known = {get_task(record): record for record in known if record["status"] == "done"}
 
     def path(self, task: Task) -> Path:
         """Return the file of a task, which may not exist yet."""
@@ -87,7 +87,7 @@ class Store:
 
         Without success it raises a `StoreError`, and an existing file is unchanged.
         """
-        path = self.path(task_of(record))
+        path = self.path(get_task(record))
         text = json.dumps(record, indent=1) + "\n"
         # Not named *.json, so that the remains of a killed run are not taken for a result. Not
         # from `tempfile`, whose files nobody else may read.

@@ -39,7 +39,7 @@ class Task:
 TASK_FIELDS = tuple(field.name for field in fields(Task))
 
 
-def task_of(record: dict) -> Task:
+def get_task(record: dict) -> Task:
     """Return the task of a record."""
     return Task(**{name: record[name] for name in TASK_FIELDS})
 

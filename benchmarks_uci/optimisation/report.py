@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks_uci.analysis.frame import make_frame, select_complete, split_runs, summarise
-from benchmarks_uci.analysis.page import main_table
+from benchmarks_uci.analysis.page import tabulate_run
 from benchmarks_uci.analysis.paired import format_p, signed_rank_test
 from benchmarks_uci.analysis.tables import Table, escape, format_cells, format_range, write_bullets
 from benchmarks_uci.engine.records import read
@@ -25,7 +25,7 @@ def write_committed() -> str:
     run = _read_committed([*PAPER])
     if run.empty:
         return "No searches are committed yet. The command above runs them."
-    table, explained = main_table(run, STUDY, "auc")
+    table, explained = tabulate_run(run, STUDY, "auc")
     parts = [table.render("markdown"), *map(escape, explained)]
     return "\n\n".join([*parts, *write_sections(run, run["protocol"].iloc[0])])
 

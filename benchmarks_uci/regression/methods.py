@@ -21,14 +21,14 @@ REFERENCE = "deltauq"  # the method that the ablations change
 _EXTERNAL = "benchmarks_uci.regression.external"
 
 
-def hidden(preset, n_rows):
+def choose_widths(preset, n_rows):
     """Return the widths of the hidden layers."""
     if preset != "paper":
         return (50, 50)
     return (100,) if n_rows > LARGE else (50,)
 
 
-def network(estimator, settings, paper, refined):
+def make_network_factory(estimator, settings, paper, refined):
     """Return a factory of a network of the package: its defaults except `settings`.
 
     `estimator` is the full name of its class. The preset paper has other widths, no embedding,
@@ -39,7 +39,7 @@ def network(estimator, settings, paper, refined):
     def make(preset, n_rows, random_state):
         changed = settings
         if preset == "paper":
-            widths = hidden(preset, n_rows)
+            widths = choose_widths(preset, n_rows)
             changed = {"hidden_layer_sizes": widths, "embedding": None, **settings, **paper}
         elif preset == "refined":
             changed = {"refine_mean": True, **settings, **refined}
@@ -48,7 +48,7 @@ def network(estimator, settings, paper, refined):
     return make
 
 
-def external(name, settings, seeded):
+def make_external_factory(name, settings, seeded):
     """Return a factory of an estimator in `external`, the same for all presets."""
 
     def make(preset, n_rows, random_state):
@@ -64,7 +64,7 @@ def _pbp(preset, n_rows, random_state):
         # As in its paper. A pass over a large set is many updates, so it needs fewer passes.
         passes = 10 if n_rows > LARGE else 40
         settings = {"early_stopping": False, "max_iter": passes, "n_iter_no_change": passes}
-        settings["hidden_layer_sizes"] = hidden(preset, n_rows)
+        settings["hidden_layer_sizes"] = choose_widths(preset, n_rows)
     estimator = resolve_name("sk_deltauq.baselines.PBPRegressor")
     return estimator(**settings, random_state=random_state)
 
@@ -73,7 +73,7 @@ def _mlp(preset, n_rows, random_state):
     # The package's rule for batch_size="auto"
     batch_size = min(max(2 ** round(log2(sqrt(n_rows))), 32), 1024)
     make = resolve_name(f"{_EXTERNAL}.make_scaled_mlp")
-    return make(hidden(preset, n_rows), batch_size, random_state)
+    return make(choose_widths(preset, n_rows), batch_size, random_state)
 
 
 def _constant_noise(preset, n_rows, random_state):
@@ -94,7 +94,7 @@ def _concatenated(shuffled):
         # "auto" gives no embedding to a user's own module.
         embedding = "alternating" if reference.embedding == "auto" else reference.embedding
         factory = resolve_name("benchmarks_uci.regression.variants.Concatenated")
-        module = factory(hidden(preset, n_rows), shuffled)
+        module = factory(choose_widths(preset, n_rows), shuffled)
         return reference.set_params(module=module, embedding=embedding)
 
     return make
@@ -121,10 +121,12 @@ def _read_method(group, name, texts, table):
     if name in _FACTORIES:
         make = _FACTORIES[name]
     elif "external" in table:
-        make = external(table["external"], settings, table.get("seeded", True))
+        make = make_external_factory(table["external"], settings, table.get("seeded", True))
     else:
         estimator = table.get("network", "sk_deltauq.DeltaUQRegressor")
-        make = network(estimator, settings, table.get("paper", {}), table.get("refined", {}))
+        make = make_network_factory(
+            estimator, settings, table.get("paper", {}), table.get("refined", {})
+        )
     return Method(
         name,
         table["title"],

@@ -24,19 +24,22 @@ _NOT_RUN = "was not run."
 def write_sections(run: pd.DataFrame, protocol: str) -> list[str]:
     """Write Delta-UQ beside the literature, and the baselines beside their published figures."""
     parts = []
-    if (table := literature_table(run, protocol)).rows:
+    if (table := tabulate_literature(run, protocol)).rows:
         lines = count_lower(run, protocol)
         parts += ["### Beside the literature", table.render("markdown"), write_bullets(lines)]
     verdicts = judge_baselines(run)
     if protocol in ("random80", "hl90") and len(verdicts):
         parts += ["### Baselines beside their published figures"]
-        parts += [write_bullets(count_fair(verdicts)), baseline_table(verdicts).render("markdown")]
+        parts += [
+            write_bullets(count_fair(verdicts)),
+            tabulate_baselines(verdicts).render("markdown"),
+        ]
         exceptions = explain_exceptions(verdicts)
         parts += [write_bullets(exceptions)] if exceptions else []
     return parts
 
 
-def literature_table(run: pd.DataFrame, protocol: str) -> Table:
+def tabulate_literature(run: pd.DataFrame, protocol: str) -> Table:
     """Sets by columns: NLL of Delta-UQ, then the published figures for the same splits.
 
     The lowest figure of a set is bold, ours only if it has every split. The table is empty if
@@ -122,7 +125,7 @@ def _explain_shortfall(cell: dict, figure: float) -> str:
     return f"{'; '.join(reasons)}." if reasons else ""
 
 
-def baseline_table(verdicts: pd.DataFrame) -> Table:
+def tabulate_baselines(verdicts: pd.DataFrame) -> Table:
     """One row per baseline and set: ours beside each published figure."""
     shown = verdicts[["method", "data", "published", "ours"]]
     answers = np.where(verdicts["fair"], "yes", "no")

@@ -1,6 +1,7 @@
 """Delta-UQ with one part removed or replaced, for the ablations.
 
-They use only public names of the package, attributes of the fitted net, and the user's own module.
+They use public names of the package and the user's own module, except that `drop_anchors` changes
+the network of a fitted model.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks_uci.figures import new_figure
+from benchmarks_uci.figures import make_figure
 from benchmarks_uci.speed.results import measure_in_turns
 from benchmarks_uci.speed.training import fit_quietly, random_rows
 from sk_deltauq import DeltaUQRegressor
@@ -38,7 +38,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Curve:
-    """Seconds of `EPOCHS` epochs of training, and of a prediction with std for as many rows."""
+    """Measure seconds of `EPOCHS` epochs of training, and of a prediction with std."""
 
     varied: str  # the setting, a key of `TITLES`
     values: list[int]
@@ -81,7 +81,7 @@ def plot(curves: list[Curve], figure=None):
     Without `figure`, a new figure is created.
     """
     if figure is None:
-        figure = new_figure(2.4 * len(curves) + 0.4, 2.8)
+        figure = make_figure(2.4 * len(curves) + 0.4, 2.8)
     axes = np.atleast_1d(figure.subplots(1, len(curves), sharey=True))
     for axis, curve in zip(axes, curves, strict=True):
         axis.loglog(curve.values, curve.fit, "o-", color="C0", label=f"fit, {EPOCHS} epochs")

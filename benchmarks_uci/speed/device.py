@@ -11,9 +11,9 @@ from benchmarks_uci.speed.prediction import (
     LARGE,
     SMALL,
     Shape,
-    fitted_model,
-    largest_difference,
-    random_features,
+    draw_features,
+    find_largest_difference,
+    fit_model,
 )
 from benchmarks_uci.speed.results import Result, measure_in_turns, slow_down, speed_up
 from benchmarks_uci.speed.training import fit_ours, random_rows
@@ -40,8 +40,8 @@ def measure(quick: bool, device: str) -> list[Result]:
 
 
 def _compare_predictions(n_rows, shape, device, repeats):
-    X = random_features(n_rows, shape.n_features, seed=1)
-    on_cpu = fitted_model(shape)
+    X = draw_features(n_rows, shape.n_features, seed=1)
+    on_cpu = fit_model(shape)
     models = {"cpu": on_cpu, "device": move_to_device(on_cpu, device)}
     answers = [model.predict(X[:500], return_std=True) for model in models.values()]
     functions = {
@@ -55,7 +55,7 @@ def _compare_predictions(n_rows, shape, device, repeats):
         Result(
             f"largest difference of predictions on {device}, in standard deviations of y, {size}",
             "the CPU",
-            largest_difference(on_cpu, *answers),
+            find_largest_difference(on_cpu, *answers),
             "",
             goal=1e-3,
         ),
@@ -86,7 +86,7 @@ def fit_and_wait(device, *args, **settings) -> None:
         torch.cuda.synchronize(device)
 
 
-def device_name(device: str) -> str:
+def read_device_name(device: str) -> str:
     """Return the name of the accelerator, for the tables."""
     if torch.device(device).type == "cuda":
         return torch.cuda.get_device_name(device)

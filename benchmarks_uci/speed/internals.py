@@ -1,4 +1,4 @@
-"""The only place where this package reads the internals of a fitted estimator."""
+"""What the speed study reads from the internals of a fitted estimator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PaperNetwork(NamedTuple):
 
 
 def read_network(model: DeltaUQRegressor, dtype=torch.float32) -> PaperNetwork:
-    """The trained network. It must have one member and no embedding."""
+    """Copy the trained network. It must have one member and no embedding."""
     module = model.net_.module_
     (W, bias), *rest = [
         (layer.weight[0].to(dtype), layer.bias[0, :, 0].to(dtype))
@@ -56,7 +56,7 @@ def move_to_device(model: DeltaUQRegressor, device: str) -> DeltaUQRegressor:
 
 
 def list_prediction_parts(model: DeltaUQRegressor) -> dict[str, tuple[object, str]]:
-    """The parts of a prediction: a title, and an object and the name of its method."""
+    """List the parts of a prediction: a title, and an object and the name of its method."""
     return {
         "the network, all row-anchor pairs": (model.net_.module_, "components"),
         "the noise head, all row-anchor pairs": (model.net_.criterion_, "components"),

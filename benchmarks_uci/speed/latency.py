@@ -10,7 +10,13 @@ from typing import NamedTuple
 from sklearn.datasets import load_diabetes
 from sklearn.neural_network import MLPRegressor
 
-from benchmarks_uci.speed.results import Result, Seconds, measure_in_turns, medians, slow_down
+from benchmarks_uci.speed.results import (
+    Result,
+    Seconds,
+    compute_medians,
+    measure_in_turns,
+    slow_down,
+)
 from sk_deltauq import DeltaUQRegressor
 
 MLP = "MLPRegressor"
@@ -62,14 +68,14 @@ def _measure(case: Case, X, models, n_rounds: int) -> list[Result]:
         for name, model in models.items()
     }
     measure_in_turns(functions, 1)  # loads what the first call needs
-    milliseconds = per_call(measure_in_turns(functions, n_rounds))
+    milliseconds = time_per_call(measure_in_turns(functions, n_rounds))
     results = []
     for name in OURS:
         size = "1 row" if case.n_rows == 1 else f"{case.n_rows} rows"
         model = models[name]
         components = f"{model.n_networks_} networks, {model.n_components_} components"
         what = f"predict with std, {size} of diabetes, {name} ({components})"
-        value = medians(milliseconds, name)[name]
+        value = compute_medians(milliseconds, name)[name]
         ratio = slow_down(what, f"{MLP}.predict", milliseconds, name, MLP, case.goal_ratio)
         results += [
             Result(what, "", value, "ms per call", case.goal_ms),
@@ -88,6 +94,6 @@ def repeat(function: Callable) -> None:
         function()
 
 
-def per_call(seconds: Seconds) -> Seconds:
+def time_per_call(seconds: Seconds) -> Seconds:
     """Convert seconds of a round to milliseconds of one call."""
     return {name: [1e3 * s / N_CALLS for s in values] for name, values in seconds.items()}

@@ -46,7 +46,7 @@ def run(name: str, quick: bool, sources: Sources) -> list[Result]:
 
 def describe_environment(n_threads: int, device_: str | None) -> dict:
     """Return versions and machine."""
-    accelerator = {} if device_ is None else {"device": device.device_name(device_)}
+    accelerator = {} if device_ is None else {"device": device.read_device_name(device_)}
     return {
         **accelerator,
         "sk_deltauq": sk_deltauq.__version__,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks_uci.speed import prediction, training
-from benchmarks_uci.speed.results import Result, medians, slow_down
+from benchmarks_uci.speed.results import Result, compute_medians, slow_down
 from benchmarks_uci.threads import threads
 
 PEAK = "peak memory of predict with std"
@@ -33,10 +33,10 @@ def measure(quick: bool) -> list[Result]:
 def _measure_prediction(quick):
     n_rows = 10_000 if quick else 1_000_000
     single, double = (
-        peak_in_new_process("predict", n_rows=n_rows, dtype=dtype) / 1e6
+        measure_peak_in_new_process("predict", n_rows=n_rows, dtype=dtype) / 1e6
         for dtype in ("float32", "float64")
     )
-    many = peak_in_new_process("predict", n_rows=10 * n_rows, dtype="float32") / 1e6
+    many = measure_peak_in_new_process("predict", n_rows=10 * n_rows, dtype="float32") / 1e6
     what = f"{PEAK}, n = {n_rows:,}, K = {prediction.N_ANCHORS}"
     arrays, parts = "input and output arrays", {f"{10 * n_rows:,}": many, f"{n_rows:,}": single}
     what_many = f"{BEYOND}, n = {10 * n_rows:,}, float32"
@@ -50,7 +50,7 @@ def _measure_prediction(quick):
 def _measure_tiling(quick):
     n_rows = 1000 if quick else 45_730
     ours, tiled = (
-        peak_in_new_process(name, n_rows=n_rows, large=True) / 1e6
+        measure_peak_in_new_process(name, n_rows=n_rows, large=True) / 1e6
         for name in ("predict", "predict_tiled")
     )
     what, parts = f"{BEYOND}, n = {n_rows:,}, {prediction.LARGE}", {"ours": ours, "tile": tiled}
@@ -59,7 +59,7 @@ def _measure_tiling(quick):
 
 def _measure_fit(quick):
     n_rows, n_features = (10_000 if quick else 1_000_000), 50
-    peak = peak_in_new_process("fit", n_rows=n_rows, n_features=n_features) / 1e6
+    peak = measure_peak_in_new_process("fit", n_rows=n_rows, n_features=n_features) / 1e6
     data = 4 * n_rows * n_features / 1e6
     what = f"peak memory of data and fit, n = {n_rows:,}, d = {n_features}"
     parts = {"peak": peak, "data": data}
@@ -70,7 +70,7 @@ def _compare(what, against, value, unit, goal, parts):
     return Result(what, against, value, unit, goal, parts=parts, parts_unit="MB")
 
 
-def peak_in_new_process(name: str, **settings) -> int:
+def measure_peak_in_new_process(name: str, **settings) -> int:
     """One of the `PEAKS`, measured in a process that has done nothing else."""
     command = [sys.executable, "-m", __name__, name, json.dumps(settings)]
     return int(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
@@ -81,7 +81,7 @@ def measure_import(quick: bool) -> list[Result]:
     seconds = {name: [] for name in STATEMENTS}
     for _ in range(1 if quick else 3):
         for name, statement in STATEMENTS.items():
-            seconds[name].append(import_seconds(statement))
+            seconds[name].append(time_import(statement))
     more = [a - b for a, b in zip(seconds["estimator"], seconds["libraries"], strict=True)]
     package, torch, estimator, libraries = STATEMENTS.values()
     return [
@@ -89,13 +89,13 @@ def measure_import(quick: bool) -> list[Result]:
         Result(
             *(estimator, libraries, median(more), "s more"),
             goal=0.2,
-            parts=medians(seconds, "estimator", "libraries"),
+            parts=compute_medians(seconds, "estimator", "libraries"),
         ),
     ]
 
 
-def import_seconds(statement: str) -> float:
-    """Seconds of one import statement in a new interpreter."""
+def time_import(statement: str) -> float:
+    """Measure the seconds of one import statement in a new interpreter."""
     code = f"import time; start = time.perf_counter(); {statement}\n"
     code += "print(time.perf_counter() - start)"
     done = subprocess.run(
@@ -104,7 +104,7 @@ def import_seconds(statement: str) -> float:
     return float(done.stdout)
 
 
-def peak_bytes() -> int:
+def read_peak_bytes() -> int:
     """Largest resident memory of this process so far.
 
     On Linux `ru_maxrss` starts at the value of the parent process, so the kernel's file is read.
@@ -123,15 +123,15 @@ def peak_bytes() -> int:
 def predict_peak(n_rows: int, dtype="float32", large=False, tiled=False) -> int:
     """Bytes of `predict(X, return_std=True)` beyond `X` and the two arrays that it returns."""
     shape = prediction.LARGE if large else prediction.SMALL
-    model = prediction.fitted_model(shape)
+    model = prediction.fit_model(shape)
     X = _random_rows(n_rows, shape.n_features, np.dtype(dtype))
     predict = functools.partial(prediction.predict_tiled, model)
     if not tiled:
         predict = functools.partial(model.predict, return_std=True)
     predict(X[:1000])  # loads what the first call needs
-    before = peak_bytes()
+    before = read_peak_bytes()
     answers = predict(X)
-    return peak_bytes() - before - sum(a.nbytes for a in answers)
+    return read_peak_bytes() - before - sum(a.nbytes for a in answers)
 
 
 def fit_peak(n_rows: int, n_features: int) -> int:
@@ -142,9 +142,9 @@ def fit_peak(n_rows: int, n_features: int) -> int:
         training.fit_ours(X, X[:, 0].copy(), "auto", 1)
 
     fit(1000)  # loads what the first call needs
-    before = peak_bytes()
+    before = read_peak_bytes()
     fit(n_rows)
-    return peak_bytes() - before
+    return read_peak_bytes() - before
 
 
 def _random_rows(n_rows, n_features, dtype: Any) -> np.ndarray:

@@ -92,7 +92,7 @@ def _compare_on(data, seeds, n_rows):
     X, y = data.X[:n_rows], data.y[:n_rows]
     splits = [train_test_split(X, y, test_size=0.2, random_state=seed) for seed in seeds]
     n_train = len(splits[0][0])
-    peers = available(n_train)
+    peers = list_available(n_train)
     compared = {OURS: Peer(_ours), **peers}
     seconds, nlls = {name: [] for name in compared}, {name: [] for name in compared}
     for i, (seed, split) in enumerate(zip(seeds, splits, strict=True)):
@@ -119,8 +119,8 @@ def _results(peer, where, seconds, nlls):
     ]
 
 
-def available(n_train: int) -> dict[str, Peer]:
-    """The `PEERS` that are installed and can fit this number of rows."""
+def list_available(n_train: int) -> dict[str, Peer]:
+    """List the `PEERS` that are installed and can fit this number of rows."""
     found = {}
     for title, peer in PEERS.items():
         if peer.requires and importlib.util.find_spec(peer.requires) is None:
@@ -131,7 +131,7 @@ def available(n_train: int) -> dict[str, Peer]:
 
 
 def fit_and_score(model, X, X_test, y, y_test) -> tuple[float, float]:
-    """Seconds of fit and prediction together, and the NLL of mean and std."""
+    """Measure the seconds of fit and prediction together, and the NLL of mean and std."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about hyperparameters at their bounds, for example
         start = time.perf_counter()

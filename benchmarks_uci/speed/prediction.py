@@ -62,7 +62,7 @@ def measure(quick: bool) -> list[Result]:
 
 def _measure_defaults(case):
     """With the number of anchors, the embedding and the inflation that users get."""
-    X, plain = random_features(case.n_rows, case.shape.n_features, seed=1), PLAIN
+    X, plain = draw_features(case.n_rows, case.shape.n_features, seed=1), PLAIN
     one, five = (
         DeltaUQRegressor(case.shape.widths, n_members=n_members, random_state=0)
         for n_members in (1, 5)
@@ -71,7 +71,7 @@ def _measure_defaults(case):
     models: dict[str, Any] = {
         name: fit_briefly(model, case.shape) for name, model in found.items()
     }
-    network = plain_network(case.shape)
+    network = make_plain_network(case.shape)
     functions = {
         plain: functools.partial(predict_plain, models["one network"], network, X),
         **{
@@ -94,13 +94,13 @@ def _measure_defaults(case):
 
 def _measure(case):
     shape = case.shape
-    model, X = fitted_model(shape), random_features(case.n_rows, shape.n_features, seed=1)
-    without_widening = fitted_model(shape, widening=0)
+    model, X = fit_model(shape), draw_features(case.n_rows, shape.n_features, seed=1)
+    without_widening = fit_model(shape, widening=0)
     functions = {
         OURS: functools.partial(model.predict, X, return_std=True),
         NARROW: functools.partial(without_widening.predict, X, return_std=True),
         TILE: functools.partial(predict_tiled, model, X),
-        PLAIN: functools.partial(predict_plain, model, plain_network(shape), X),
+        PLAIN: functools.partial(predict_plain, model, make_plain_network(shape), X),
     }
     has_one_layer = len(shape.widths) == 1
     if has_one_layer:
@@ -123,12 +123,12 @@ def _measure(case):
     return results
 
 
-def random_features(n_rows: int, n_features: int, seed: int) -> np.ndarray:
+def draw_features(n_rows: int, n_features: int, seed: int) -> np.ndarray:
     """Random rows. Times do not depend on the values."""
     return np.random.default_rng(seed).standard_normal((n_rows, n_features))
 
 
-def fitted_model(shape: Shape = SMALL, **settings) -> DeltaUQRegressor:
+def fit_model(shape: Shape = SMALL, **settings) -> DeltaUQRegressor:
     """A briefly trained model without an embedding, because the paper's code has none."""
     settings = {"n_anchors": N_ANCHORS, "embedding": None, "random_state": 0, **settings}
     return fit_briefly(DeltaUQRegressor(shape.widths, **settings), shape)
@@ -136,7 +136,7 @@ def fitted_model(shape: Shape = SMALL, **settings) -> DeltaUQRegressor:
 
 def fit_briefly(model: DeltaUQRegressor, shape: Shape) -> DeltaUQRegressor:
     """Train for one epoch on random rows, enough for an embedding."""
-    X = random_features(1000, shape.n_features, seed=0)
+    X = draw_features(1000, shape.n_features, seed=0)
     return model.partial_fit(X, 100 * np.sin(X[:, 0]))
 
 
@@ -164,7 +164,7 @@ def forward_tiled(network: PaperNetwork, x: torch.Tensor) -> torch.Tensor:
     return h.view(n_anchors, n_rows, -1)
 
 
-def plain_network(shape: Shape = SMALL) -> nn.Module:
+def make_plain_network(shape: Shape = SMALL) -> nn.Module:
     """A network of the same widths and outputs without anchors."""
     layers = []
     for n_in, n_out in pairwise([shape.n_features, *shape.widths, 2]):
@@ -202,7 +202,9 @@ def compare_numbers(model, X, shape: Shape = SMALL) -> list[Result]:
     with torch.inference_mode():
         tiled = forward_tiled(read_network(model, torch.float64), x)
         raw = (compute_raw_outputs(model, x) - tiled).abs().max().item()
-    public = largest_difference(model, model.predict(X, return_std=True), predict_tiled(model, X))
+    public = find_largest_difference(
+        model, model.predict(X, return_std=True), predict_tiled(model, X)
+    )
     against = "concatenate and tile"
     return [
         Result(
@@ -218,7 +220,7 @@ def compare_numbers(model, X, shape: Shape = SMALL) -> list[Result]:
     ]
 
 
-def largest_difference(model, first, second) -> float:
+def find_largest_difference(model, first, second) -> float:
     """Largest difference of two pairs of mean and std, in standard deviations of y."""
     difference = max(np.abs(a - b).max() for a, b in zip(first, second, strict=True))
     return float(difference / model.y_scaler_.scale_[0])

@@ -24,8 +24,8 @@ def measure(quick: bool) -> list[Result]:
 
 
 def _measure_prediction(quick):
-    model, n_rows = prediction.fitted_model(), 500 if quick else 45_730
-    X = prediction.random_features(n_rows, prediction.SMALL.n_features, seed=1)
+    model, n_rows = prediction.fit_model(), 500 if quick else 45_730
+    X = prediction.draw_features(n_rows, prediction.SMALL.n_features, seed=1)
     predict = functools.partial(model.predict, X, return_std=True)
     found = shares(predict, list_prediction_parts(model))
     what = f"predict with std, n = {n_rows:,}, {prediction.SMALL}, K = {prediction.N_ANCHORS}"

@@ -134,7 +134,7 @@ def ratio(seconds: Seconds, numerator: str, denominator: str) -> float:
     return median(a / b for a, b in pairs)
 
 
-def medians(seconds: Seconds, *names: str) -> dict[str, float]:
+def compute_medians(seconds: Seconds, *names: str) -> dict[str, float]:
     """Median seconds of the named functions."""
     return {name: median(seconds[name]) for name in names}
 
@@ -143,7 +143,7 @@ def speed_up(
     what: str, against: str, seconds: Seconds, ours: str, other: str, goal: float | None = None
 ) -> Result:
     """How many times faster `ours` is than `other`; the goal is a lower bound."""
-    value, parts = ratio(seconds, other, ours), medians(seconds, ours, other)
+    value, parts = ratio(seconds, other, ours), compute_medians(seconds, ours, other)
     return Result(what, against, value, "times faster", goal, at_least=True, parts=parts)
 
 
@@ -151,7 +151,7 @@ def slow_down(
     what: str, against: str, seconds: Seconds, ours: str, other: str, goal: float | None = None
 ) -> Result:
     """How many times as long `ours` takes as `other`; the goal is an upper bound."""
-    value, parts = ratio(seconds, ours, other), medians(seconds, ours, other)
+    value, parts = ratio(seconds, ours, other), compute_medians(seconds, ours, other)
     return Result(what, against, value, "times as long", goal, parts=parts)
 
 

@@ -109,7 +109,7 @@ def measure_members(quick: bool) -> list[Result]:
 
 
 def measure_search(quick: bool) -> list[Result]:
-    """The speed-up of a grid search in two processes."""
+    """Measure the speed-up of a grid search in two processes."""
     n_rows = 60 if quick else 1030
     X, y = random_rows(n_rows, 8)
     functions = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks_uci.datasets import Dataset
 from benchmarks_uci.engine.settings import settings
-from benchmarks_uci.engine.study import task_of
+from benchmarks_uci.engine.study import get_task
 
 
 def read_settings_of_today(study):
@@ -14,7 +14,7 @@ def read_settings_of_today(study):
     seen = {}
 
     def read(record):
-        task = task_of(record)
+        task = get_task(record)
         key = task.method, task.preset, record["n_train"]
         if key not in seen:
             seen[key] = settings(study.make(task, record["n_train"]))

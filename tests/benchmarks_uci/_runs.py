@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks_uci.engine.execute import run_task
-from benchmarks_uci.engine.study import Task, task_of
+from benchmarks_uci.engine.study import Task, get_task
 
 
 def a_record(task: Task, **changes) -> dict:
@@ -40,7 +40,7 @@ def without_seconds(records) -> list[dict]:
         {k: v for k, v in r.items() if k not in ("fit_seconds", "predict_seconds")}
         for r in records
     ]
-    return sorted(kept, key=task_of)
+    return sorted(kept, key=get_task)
 
 
 def stop_at_split(study, task, dataset):

@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib")
 @pytest.mark.parametrize("fmt", figures.FORMATS)
 def test_same_lines_give_same_bytes(fmt):
     def drawn():
-        figure = figures.new_figure(2, 2)
+        figure = figures.make_figure(2, 2)
         figure.subplots().plot([1, 2], label="line")
         figure.legend()
         return figures.as_bytes(figure, fmt)
@@ -23,4 +23,4 @@ def test_same_lines_give_same_bytes(fmt):
 def test_missing_matplotlib_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'sk-deltauq\[plotting\]'"):
-        figures.new_figure(2, 2)
+        figures.make_figure(2, 2)

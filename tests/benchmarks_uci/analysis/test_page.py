@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from benchmarks_uci.analysis.page import main_table, summarise_runs, write_page
+from benchmarks_uci.analysis.page import summarise_runs, tabulate_run, write_page
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci.analysis._helpers import failed, make_run, record, records
 
@@ -39,7 +39,7 @@ def test_page_has_a_part_per_run(found):
 def test_markdown_of_a_page_is_that_of_its_tables(found):
     pytest.importorskip("matplotlib")
     page, _ = write_page(found[:36], STUDY, "nll")
-    table, explained = main_table(make_run(found[:36]), STUDY, "nll")
+    table, explained = tabulate_run(make_run(found[:36]), STUDY, "nll")
     assert table.render("markdown") in page
     assert len(explained) == 3
     assert explained[0] in page

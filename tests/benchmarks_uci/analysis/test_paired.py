@@ -11,8 +11,8 @@ from benchmarks_uci.analysis.paired import (
     corrected_t_test,
     explain,
     find_reference,
-    paired_table,
     signed_rank_test,
+    tabulate_pairs,
 )
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci.analysis._helpers import failed, make_run, record, records
@@ -29,7 +29,7 @@ def differences(found, metric="nll", reference=None):
 
 
 def table_of(found, metric="nll"):
-    return paired_table(make_run(found), STUDY, metric)
+    return tabulate_pairs(make_run(found), STUDY, metric)
 
 
 def t_density(t, df):

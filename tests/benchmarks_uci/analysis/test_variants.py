@@ -1,7 +1,7 @@
 import numpy as np
 
-from benchmarks_uci.analysis.page import main_table, write_page
-from benchmarks_uci.analysis.variants import has_variants, variant_table
+from benchmarks_uci.analysis.page import tabulate_run, write_page
+from benchmarks_uci.analysis.variants import has_variants, tabulate_variants
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci.analysis._helpers import make_run, record, records
 
@@ -21,7 +21,7 @@ def run(shift, **fields):
 
 
 def table_of(found):
-    return variant_table(make_run(found), STUDY, "nll")
+    return tabulate_variants(make_run(found), STUDY, "nll")
 
 
 def test_one_row_per_variant_with_paired_differences_and_ratios():
@@ -58,18 +58,18 @@ def test_run_with_ablations_is_shown_by_variant():
     assert not has_variants(make_run(records()), STUDY)
     without = [r for r in run(0.5) if r["method"] != "deltauq"]
     assert not has_variants(make_run(without), STUDY)
-    table, [explained] = main_table(make_run(run(0.5)), STUDY, "nll")
+    table, [explained] = tabulate_run(make_run(run(0.5)), STUDY, "nll")
     assert table.headers[0] == "variant"
     assert "corrected for the overlap" in explained
-    assert main_table(make_run(records()), STUDY, "nll")[0].headers[0] == "data"
+    assert tabulate_run(make_run(records()), STUDY, "nll")[0].headers[0] == "data"
     assert (
-        main_table(make_run(run(0.5)), STUDY, "width")[0].headers[0] == "data"
+        tabulate_run(make_run(run(0.5)), STUDY, "width")[0].headers[0] == "data"
     )  # there is no better width
 
 
 def test_explanation_says_which_errors_are_corrected():
     gap = [{**one, "protocol": "gap"} for one in run(0.5)]
-    _, [explained] = main_table(make_run(gap), STUDY, "nll")
+    _, [explained] = tabulate_run(make_run(gap), STUDY, "nll")
     assert "corrected" not in explained
 
 

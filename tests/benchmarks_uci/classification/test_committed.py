@@ -7,7 +7,7 @@ import pytest
 from benchmarks_uci.classification import image_study, natural_study, outlier_study, shift_study
 from benchmarks_uci.engine.records import read_compact
 from benchmarks_uci.engine.settings import settings_id
-from benchmarks_uci.engine.study import task_of
+from benchmarks_uci.engine.study import get_task
 from tests.benchmarks_uci._helpers import read_settings_of_today
 
 RESULTS = Path(__file__).parents[3] / "benchmarks_uci" / "results" / "classification"
@@ -24,5 +24,5 @@ def test_committed_results_have_the_settings_of_today(path):
     study = STUDIES[path.stem.split("-")[0]]
     records, read = read_compact(path, study), read_settings_of_today(study)
     for record in records:
-        assert record["settings_id"] == settings_id(read(record)), str(task_of(record))
+        assert record["settings_id"] == settings_id(read(record)), str(get_task(record))
     assert len(records)

@@ -7,8 +7,8 @@ from benchmarks_uci.speed import measure, memory, peers, results, training
 
 def test_rows_are_printed_and_written(invoke, monkeypatch, tmp_path):
     # The real ones start new interpreters or take seconds.
-    monkeypatch.setattr(memory, "peak_in_new_process", lambda name, **settings: 1_000_000)
-    monkeypatch.setattr(memory, "import_seconds", lambda statement: 0.5)
+    monkeypatch.setattr(memory, "measure_peak_in_new_process", lambda name, **settings: 1_000_000)
+    monkeypatch.setattr(memory, "time_import", lambda statement: 0.5)
     monkeypatch.setattr(training, "search", lambda X, y, n_jobs: None)
     monkeypatch.setattr(peers, "PEERS", {})
     out = tmp_path / "speed.json"

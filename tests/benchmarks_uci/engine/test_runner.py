@@ -16,7 +16,7 @@ from benchmarks_uci.engine.execute import run_task
 from benchmarks_uci.engine.plan import find_finished, plan
 from benchmarks_uci.engine.records import read
 from benchmarks_uci.engine.store import Store
-from benchmarks_uci.engine.study import task_of
+from benchmarks_uci.engine.study import get_task
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci import _runs
 from tests.benchmarks_uci._helpers import toy_dataset
@@ -80,10 +80,12 @@ def test_a_failure_is_kept_and_the_others_go_on(store):
 
 
 def test_a_task_that_twice_runs_out_of_memory_fails_alone(store, caplog, monkeypatch):
-    monkeypatch.setattr(backends, "processes", lambda jobs: parallel_config(backend="sequential"))
+    monkeypatch.setattr(
+        backends, "use_processes", lambda jobs: parallel_config(backend="sequential")
+    )
     with caplog.at_level(logging.WARNING):
         list(runner.run(STUDY, TASKS, DATASETS, store, run_task=_runs.needs_too_much_memory))
-    found = {task_of(r): r for r in records(store)}
+    found = {get_task(r): r for r in records(store)}
     assert list(found) == sorted(TASKS)
     failed = [found.pop(task) for task in TASKS if task.split == 1]
     assert [r["error"] for r in failed] == [runner.DIED] * 2

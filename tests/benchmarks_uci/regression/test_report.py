@@ -7,12 +7,12 @@ from benchmarks_uci.regression.published import AVERAGE_RANK, read_published
 from benchmarks_uci.regression.report import (
     BASELINES,
     EXPLANATIONS,
-    baseline_table,
     count_fair,
     count_lower,
     explain_exceptions,
     judge_baselines,
-    literature_table,
+    tabulate_baselines,
+    tabulate_literature,
     write_sections,
 )
 from benchmarks_uci.regression.study import STUDY
@@ -103,7 +103,7 @@ def test_explanations_are_of_baselines_with_published_figures():
 
 
 def test_table_shows_every_figure():
-    table = baseline_table(judge_baselines(frame(shifted("bnn", 0.0))))
+    table = tabulate_baselines(judge_baselines(frame(shifted("bnn", 0.0))))
     assert [row[1] for row in table.rows] == NINE
     row = table.rows[0]
     assert row[0] == "bnn"
@@ -120,7 +120,7 @@ def hl90(data, nll, **fields):
 
 
 def test_literature_has_every_published_column_beside_ours():
-    table = literature_table(frame([*hl90("boston", 2.3), *hl90("yacht", 0.1)]), "hl90")
+    table = tabulate_literature(frame([*hl90("boston", 2.3), *hl90("yacht", 0.1)]), "hl90")
     assert table.headers[:3] == ["data", "deltauq-5", "PBP"]
     assert {"TabPFN v2", "WGBoost", "PBP-MV (2 layers)", "NGBoost"} <= set(table.headers)
     boston, yacht = (dict(zip(table.headers, row, strict=True)) for row in table.rows)
@@ -131,15 +131,15 @@ def test_literature_has_every_published_column_beside_ours():
 
 def test_literature_leaves_out_other_methods_and_other_splits():
     both = [*hl90("boston", 2.3), record("boston", "pbp", protocol="hl90")]
-    assert literature_table(frame(both), "hl90").headers[1:3] == ["deltauq-5", "PBP"]
-    assert literature_table(frame(records()), "random80").rows == []
+    assert tabulate_literature(frame(both), "hl90").headers[1:3] == ["deltauq-5", "PBP"]
+    assert tabulate_literature(frame(records()), "random80").rows == []
     assert count_lower(frame(records()), "random80") == []
 
 
 def test_lowest_figure_of_a_set_is_bold():
     found = [*hl90("boston", 2.3), *hl90("concrete", 2.9), *hl90("yacht", -1.0)]
     found[-1] = {**found[-1], "status": "failed", "nll": None}
-    table = literature_table(frame(found), "hl90")
+    table = tabulate_literature(frame(found), "hl90")
     bold = [(table.rows[i][0], table.headers[j]) for i, j in sorted(table.bold)]
     assert bold == [("boston", "deltauq-5"), ("concrete", "TabPFN v2"), ("yacht", "TabPFN v2")]
 

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks_uci.engine.records import read_compact
 from benchmarks_uci.engine.settings import settings_id
-from benchmarks_uci.engine.study import task_of
+from benchmarks_uci.engine.study import get_task
 from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci._helpers import read_settings_of_today
 
@@ -38,7 +38,7 @@ def test_committed_results_have_the_settings_of_today(path):
     """Otherwise `--known benchmarks_uci/results` would not match a single task."""
     records, read = read_compact(path, STUDY), read_settings_of_today(STUDY)
     for record in records:
-        assert record["settings_id"] == settings_id(read(record)), str(task_of(record))
+        assert record["settings_id"] == settings_id(read(record)), str(get_task(record))
     assert len(records)
 
 
@@ -50,7 +50,7 @@ def test_earlier_results_lack_only_the_parameters_that_were_added_since(path):
         today = read(record)
         added = today.keys() - stored[record["settings_id"]].keys()
         assert {name: today.pop(name) for name in added}.items() <= ADDED.items()
-        assert record["settings_id"] == settings_id(today), str(task_of(record))
+        assert record["settings_id"] == settings_id(today), str(get_task(record))
     assert len(records)
 
 

@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 
 from benchmarks_uci.speed.internals import list_prediction_parts, move_to_device
-from benchmarks_uci.speed.prediction import fitted_model, random_features
+from benchmarks_uci.speed.prediction import draw_features, fit_model
 
 
 @pytest.fixture(scope="module")
 def model():
-    return fitted_model()
+    return fit_model()
 
 
 def test_moved_copy_predicts_the_same_and_leaves_the_model_alone(model):
-    X = random_features(5, 9, seed=1)
+    X = draw_features(5, 9, seed=1)
     moved = move_to_device(model, "cpu")
     assert moved.net_.module_ is not model.net_.module_
     np.testing.assert_array_equal(moved.predict(X), model.predict(X))
@@ -26,5 +26,5 @@ def test_a_prediction_runs_all_its_parts(model):
             stack.enter_context(mock.patch.object(owner, name, wraps=getattr(owner, name)))
             for owner, name in list_prediction_parts(model).values()
         ]
-        model.predict(random_features(5, 9, seed=1), return_std=True)
+        model.predict(draw_features(5, 9, seed=1), return_std=True)
     assert all(spy.called for spy in spies)

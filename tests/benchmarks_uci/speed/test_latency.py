@@ -32,7 +32,7 @@ def test_the_trained_networks_are_named(monkeypatch):
 
 
 def test_seconds_of_a_round_become_milliseconds_of_a_call():
-    assert latency.per_call({"a": [latency.N_CALLS, 0.5 * latency.N_CALLS]}) == {
+    assert latency.time_per_call({"a": [latency.N_CALLS, 0.5 * latency.N_CALLS]}) == {
         "a": [1000.0, pytest.approx(500.0)]
     }
 

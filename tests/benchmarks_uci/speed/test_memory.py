@@ -2,22 +2,22 @@ import numpy as np
 import pytest
 
 from benchmarks_uci.speed import memory, prediction
-from benchmarks_uci.speed.memory import PEAKS, peak_bytes
+from benchmarks_uci.speed.memory import PEAKS, read_peak_bytes
 
 
 def test_peak_grows_and_stays():
-    before = peak_bytes()
+    before = read_peak_bytes()
     block = np.ones(before // 8 + 4_000_000)  # larger than any earlier peak
-    assert peak_bytes() > before + 30_000_000
+    assert read_peak_bytes() > before + 30_000_000
     del block
-    assert peak_bytes() > before + 30_000_000  # the kernel counts in batches of pages
+    assert read_peak_bytes() > before + 30_000_000  # the kernel counts in batches of pages
 
 
 @pytest.fixture
 def readings(monkeypatch):
     """The peaks that the code reads one after the other."""
     values = [1_000_000, 10_000_000]
-    monkeypatch.setattr(memory, "peak_bytes", lambda: values.pop(0))
+    monkeypatch.setattr(memory, "read_peak_bytes", lambda: values.pop(0))
     return values
 
 
@@ -48,7 +48,7 @@ def test_measurement_compares_the_peaks(monkeypatch):
     def peak(name, n_rows, dtype="float32", large=False, n_features=0):
         return {"predict": 2e6, "predict_tiled": 4e7, "fit": 4e6}[name] + (dtype == "float64")
 
-    monkeypatch.setattr(memory, "peak_in_new_process", peak)
+    monkeypatch.setattr(memory, "measure_peak_in_new_process", peak)
     found = [(result.value, result.met) for result in memory.measure(quick=True)]
     # Two precisions, ten times the rows, a twentieth of tiling, twice the data of 2 MB
     assert found == [
@@ -58,7 +58,7 @@ def test_measurement_compares_the_peaks(monkeypatch):
 
 
 def test_statement_runs_in_a_new_interpreter():
-    assert memory.import_seconds("time.sleep(0.2)") >= 0.2
+    assert memory.time_import("time.sleep(0.2)") >= 0.2
 
 
 def test_import_times_are_compared(monkeypatch):
@@ -68,7 +68,7 @@ def test_import_times_are_compared(monkeypatch):
         "from sk_deltauq import DeltaUQRegressor": 1.5,
         "import torch, sklearn, skorch": 1.4,
     }
-    monkeypatch.setattr(memory, "import_seconds", seconds.get)
+    monkeypatch.setattr(memory, "time_import", seconds.get)
     package, estimator = memory.measure_import(quick=True)
     assert package.value == 0.25
     assert (package.what, package.against) == ("import sk_deltauq", "import torch")

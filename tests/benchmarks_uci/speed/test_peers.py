@@ -62,8 +62,8 @@ def test_peers_that_cannot_run_are_left_out(monkeypatch, caplog):
     }
     monkeypatch.setattr(peers, "PEERS", known)
     with caplog.at_level(logging.WARNING):
-        assert list(peers.available(100)) == ["here", "slow"]
-        assert list(peers.available(101)) == ["here"]
+        assert list(peers.list_available(100)) == ["here", "slow"]
+        assert list(peers.list_available(101)) == ["here"]
     assert "no_such_package is not installed" in caplog.text
 
 

@@ -7,12 +7,12 @@ from benchmarks_uci.speed.prediction import (
     N_ANCHORS,
     PASS_ROWS,
     compare_numbers,
+    draw_features,
     fit_briefly,
-    fitted_model,
+    fit_model,
     forward_tiled,
-    plain_network,
+    make_plain_network,
     predict_plain,
-    random_features,
     run_passes_only,
 )
 from sk_deltauq import DeltaUQRegressor
@@ -23,18 +23,18 @@ CHOSEN = "hidden_layer_sizes", "n_members", "random_state"
 
 @pytest.fixture(scope="module")
 def model():
-    return fitted_model(widening=0)
+    return fit_model(widening=0)
 
 
 def test_tiling_gives_the_same_numbers(model):
-    exact, public = compare_numbers(model, random_features(50, 9, seed=1))
+    exact, public = compare_numbers(model, draw_features(50, 9, seed=1))
     assert exact.value < 1e-10
     assert public.value < 1e-4
 
 
 def test_tiled_forward_is_the_papers_formula_pair_by_pair(model):
     network = read_network(model, torch.float64)
-    x = torch.from_numpy(random_features(3, 9, seed=1))
+    x = torch.from_numpy(draw_features(3, 9, seed=1))
     with torch.inference_mode():
         tiled = forward_tiled(network, x)
     assert tiled.shape == (20, 3, 2)
@@ -61,7 +61,7 @@ def test_passes_cover_every_pair(n_rows, monkeypatch):
 
 
 def test_plain_network_predicts_mean_and_std(model):
-    mean, std = predict_plain(model, plain_network(), random_features(5, 9, seed=1))
+    mean, std = predict_plain(model, make_plain_network(), draw_features(5, 9, seed=1))
     assert mean.shape == std.shape == (5,)
     assert (std > 0).all()
 

@@ -4,8 +4,8 @@ import pytest
 
 from benchmarks_uci.speed.results import (
     Result,
+    compute_medians,
     measure_in_turns,
-    medians,
     ratio,
     slow_down,
     speed_up,
@@ -39,7 +39,7 @@ def test_ratio_is_computed_within_rounds():
     # In the second round the machine was ten times slower.
     seconds = {"a": [2.0, 20.0, 2.2], "b": [1.0, 10.0, 1.0]}
     assert ratio(seconds, "a", "b") == 2.0
-    assert medians(seconds, "a") == {"a": 2.2}
+    assert compute_medians(seconds, "a") == {"a": 2.2}
 
 
 def test_speed_up_and_slow_down_are_inverse():
