@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 
 from benchmarks_uci.analysis.tables import Table
+from benchmarks_uci.csv_files import read_scores, write_scores
 from benchmarks_uci.optimisation.problems import PROBLEMS
 
 FUNCTION = "hartmann-6"
@@ -92,23 +92,17 @@ def _step_gp(bounds, X, y, new):
 
 def write(costs: Iterable[Cost], path: Path) -> None:
     """Write measurements to a CSV file."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [f.name for f in fields(Cost)], lineterminator="\n")
-        writer.writeheader()
-        for cost in costs:
-            row = {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(cost).items()}
-            writer.writerow(row)
+    write_scores(map(asdict, costs), path)
 
 
 def read(path: Path) -> list[Cost]:
     """Read measurements from a CSV file; none if there is no file."""
     if not path.exists():
         return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return [
-            Cost(r["method"], int(r["n_points"]), *(float(r[f.name]) for f in fields(Cost)[2:]))
-            for r in csv.DictReader(file)
-        ]
+    return [
+        Cost(r["method"], int(r["n_points"]), *(float(r[f.name]) for f in fields(Cost)[2:]))
+        for r in read_scores(path)
+    ]
 
 
 def tabulate(costs: Iterable[Cost]) -> Table:

@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks_uci.engine.study import Curve, Metric, Protocol, Published, Split, Study
 from benchmarks_uci.optimisation.methods import METHODS, PRESETS, REFERENCE
 from benchmarks_uci.optimisation.problems import DEVELOPMENT, PAPER, PROBLEMS, SEEDS, Problem
+from benchmarks_uci.optimisation.scores import POSITIONS
 
 _PUBLISHED = Path(__file__).parents[1] / "reference" / "paper_optimisation_auc.csv"
 _COLUMNS = {
@@ -108,7 +109,7 @@ STUDY = Study(
             "Progress",
             "share of the steps",
             "closed part of the gap to the optimum",
-            [i / 10 for i in range(11)],
+            list(POSITIONS),
         )
     },
     score=_score,

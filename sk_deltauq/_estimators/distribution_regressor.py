@@ -31,7 +31,7 @@ class DistributionRegressor(BaseUQ):
 
     n_outputs_: int
     y_scaler_: Scaler
-    target_transform: Any  # a parameter of every regressor
+    target_transform: Any = None  # also of regressors without this parameter
     target_transform_: TargetTransform | None
     _wanted_transform_: Any
     _constant_std_: np.ndarray  # (output,), in the units of y: zero for a target that varies

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from sk_deltauq._host import Stream, numpy_rng
-from sk_deltauq._methods.anchored import AnchoredNetwork
+from sk_deltauq._methods.anchored import AnchoredNetwork, draw_weighted_keys
 from sk_deltauq._networks.mlp import Network
 from sk_deltauq._predictor import NetworkComponents, Predictor
 from sk_deltauq._training.method import DrawContext
@@ -43,8 +43,9 @@ class LabelledRows:
         if not isinstance(network, AnchoredNetwork):
             return None
         data = context.data
-        draws = numpy_rng(context.seed, Stream.CALIBRATION, context.call, 2).random(len(data.x))
-        keys = np.log1p(-draws) / data.weights.double().numpy()  # as for the anchors
+        keys = draw_weighted_keys(
+            numpy_rng(context.seed, Stream.CALIBRATION, context.call, 2), data
+        )
         rows, targets = data.x.cpu().numpy(), data.y.cpu().numpy()
         if earlier is not None:
             rows = np.concatenate([earlier.rows, rows])

@@ -174,5 +174,9 @@ def draw_anchor_keys(seed: int, data: FitData, call: int) -> np.ndarray:
     The sample is without replacement, in proportion to the weights (Efraimidis and Spirakis,
     2006). Keys of later rows can be compared with keys of earlier rows.
     """
-    rng = numpy_rng(seed, Stream.ANCHORS, call)
-    return np.log1p(-rng.random(len(data.X))) / data.weights.double().numpy()
+    return draw_weighted_keys(numpy_rng(seed, Stream.ANCHORS, call), data)
+
+
+def draw_weighted_keys(rng: np.random.Generator, data: FitData) -> np.ndarray:
+    """Draw the keys of `draw_anchor_keys` with another generator."""
+    return np.log1p(-rng.random(len(data.x))) / data.weights.double().numpy()

@@ -1,5 +1,7 @@
 """Checks of the arguments of metrics, and the average over rows."""
 
+from numbers import Integral
+
 import numpy as np
 from sklearn.utils import column_or_1d
 
@@ -95,6 +97,18 @@ def check_probabilities(y_true, y_proba, labels):
     if y_proba.min() < 0 or np.abs(y_proba.sum(axis=1) - 1).max() > 1e-3:
         raise ValueError("y_proba must be probabilities: not negative, with rows that sum to 1.")
     return index, y_proba
+
+
+def find_bins(values, n_bins):
+    """Return the bin of equal width on [0, 1] of each value; bins include their upper edge."""
+    check_number_of_bins(n_bins)
+    return np.clip(np.ceil(values * n_bins).astype(int) - 1, 0, n_bins - 1)
+
+
+def check_number_of_bins(n_bins):
+    """Raise an error unless there is a positive number of bins."""
+    if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
+        raise ValueError(f"n_bins must be an integer of at least 1, got {n_bins!r}.")
 
 
 def check_row_weights(sample_weight, n_samples):

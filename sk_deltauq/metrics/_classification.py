@@ -1,11 +1,16 @@
 """Scores of class probabilities, and of uncertainties used as outlier scores."""
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from sk_deltauq.metrics._checks import average, check_probabilities, check_real, check_row_weights
+from sk_deltauq.metrics._checks import (
+    average,
+    check_number_of_bins,
+    check_probabilities,
+    check_real,
+    check_row_weights,
+    find_bins,
+)
 
 
 def expected_calibration_error(y_true, y_proba, *, n_bins=15, labels=None, sample_weight=None):
@@ -54,14 +59,12 @@ def expected_calibration_error(y_true, y_proba, *, n_bins=15, labels=None, sampl
     >>> round(expected_calibration_error([0, 0, 1, 0], y_proba), 2)
     0.05
     """
-    if not isinstance(n_bins, Integral) or n_bins < 1:
-        raise ValueError(f"n_bins must be an integer of at least 1, got {n_bins!r}.")
+    check_number_of_bins(n_bins)
     index, y_proba = check_probabilities(y_true, y_proba, labels)
     weight = check_row_weights(sample_weight, len(index))
     confidence = y_proba.max(axis=1)
     surplus = confidence - (y_proba.argmax(axis=1) == index)
-    # Bins include their upper edge, as in the paper.
-    bins = np.clip(np.ceil(confidence * n_bins).astype(int) - 1, 0, n_bins - 1)
+    bins = find_bins(confidence, n_bins)  # with their upper edge, as in the paper
     return float(np.abs(np.bincount(bins, weight * surplus)).sum() / weight.sum())
 
 

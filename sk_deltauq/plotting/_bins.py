@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
+
+from sk_deltauq.metrics._checks import check_number_of_bins, find_bins
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,12 @@ class Bins:
 
 def assign_equal_widths(values: np.ndarray, n_bins: int, weights: np.ndarray) -> Bins:
     """Group probabilities into bins of equal width on [0, 1], with their upper edges."""
-    _check_number(n_bins)
-    number = np.clip(np.ceil(values * n_bins).astype(int) - 1, 0, n_bins - 1)
-    return _drop_empty(number, weights)
+    return _drop_empty(find_bins(values, n_bins), weights)
 
 
 def assign_equal_counts(values: np.ndarray, n_bins: int, weights: np.ndarray) -> Bins:
     """Group values into bins of equal weight; equal values share a bin."""
-    _check_number(n_bins)
+    check_number_of_bins(n_bins)
     order = np.argsort(values, kind="stable")
     ranked, sorted_weights = values[order], weights[order]
     middle = np.cumsum(sorted_weights) - sorted_weights / 2
@@ -54,8 +53,3 @@ def _drop_empty(number, weights) -> Bins:
     # Rows of bins without weight go to any bin, where they count nothing.
     renumbered = np.maximum(np.cumsum(present) - 1, 0)
     return Bins(renumbered[number], weights)
-
-
-def _check_number(n_bins):
-    if not isinstance(n_bins, Integral) or n_bins < 1:
-        raise ValueError(f"n_bins must be an integer of at least 1, got {n_bins!r}.")
