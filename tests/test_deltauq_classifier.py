@@ -290,7 +290,7 @@ def test_impossible_class_weights_are_refused(classification_data, weight):
 
 def test_a_class_weight_for_labels_that_are_not_there_is_refused(classification_data):
     X, y = classification_data
-    with pytest.raises(ValueError, match="not in class_weight"):
+    with pytest.raises(ValueError, match="class_weight must name classes of y"):
         classifier(class_weight={"oak": 1}).fit(X, y)
 
 

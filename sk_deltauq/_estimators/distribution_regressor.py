@@ -20,7 +20,7 @@ from sk_deltauq._estimators.target_transform import TargetTransform
 from sk_deltauq._estimators.targets import check_outputs, check_targets, transform_targets
 from sk_deltauq._validation import Scaler, check_weights
 from sk_deltauq.distributions import TransformedMixture
-from sk_deltauq.distributions._arrays import as_real
+from sk_deltauq.distributions._arrays import as_real, make_generator
 
 # Rows whose mixtures are held at a time if only their quantiles are wanted.
 _BLOCK_ROWS = 8192
@@ -252,8 +252,7 @@ class DistributionRegressor(BaseUQ):
             values. If `n_samples` is less than 1, or the seed is negative.
         """
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
-        is_legacy = isinstance(random_state, np.random.RandomState)
-        rng = random_state if is_legacy else np.random.default_rng(random_state)
+        rng = make_generator(random_state)
         return self._map_blocks(X, lambda dist: dist.sample(n_samples, random_state=rng))
 
     def _dist(self, X):

@@ -109,7 +109,13 @@ def _weigh_classes(model: Any, y, labels: np.ndarray, weights: np.ndarray) -> np
     Balanced classes have equal sums of weights. scikit-learn before 1.9 counts rows instead.
     """
     if model.class_weight != "balanced":
-        return compute_class_weight(model.class_weight, classes=model.classes_, y=y)
+        try:
+            return compute_class_weight(model.class_weight, classes=model.classes_, y=y)
+        except ValueError as error:  # names some classes and others that do not exist
+            raise ValueError(
+                f"class_weight must name classes of y, {model.classes_.tolist()}, got "
+                f"{[*model.class_weight]}."
+            ) from error
     sums = np.bincount(labels, weights, minlength=len(model.classes_))
     present = sums > 0
     factors = np.zeros(len(sums))

@@ -44,7 +44,7 @@ def as_real(name, values):
         raise ValueError(f"{name} must be real numbers, got dtype {array.dtype}.")
     try:
         return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{name} must be real numbers: {error}.") from error
 
 
@@ -112,7 +112,12 @@ def make_generator(random_state):
     """Create a generator; None takes a seed from the operating system, not from NumPy's state."""
     if isinstance(random_state, np.random.RandomState | np.random.Generator):
         return random_state
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"random_state must be a non-negative int, a generator or None, got {random_state!r}."
+        ) from error
 
 
 def compute_by_rows(compute, n_samples, floats_per_row):

@@ -142,5 +142,8 @@ def ood_auroc(in_scores, out_scores):
     0.83
     """
     scores = [check_real("in_scores", in_scores), check_real("out_scores", out_scores)]
+    for name, part in zip(("in_scores", "out_scores"), scores, strict=True):
+        if part.ndim != 1:
+            raise ValueError(f"{name} must have shape (n_samples,), got {part.shape}.")
     is_out = np.repeat([0, 1], [len(part) for part in scores])
     return float(roc_auc_score(is_out, np.concatenate(scores)))

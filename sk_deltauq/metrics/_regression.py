@@ -353,7 +353,8 @@ def quantile_calibration_error(y_true, dist, *, quantiles=None, sample_weight=No
     0.5 0.1
     """
     check_distribution("dist", dist, "cdf")
-    levels = check_real("quantiles", np.arange(1, 20) / 20 if quantiles is None else quantiles)
+    levels = np.arange(1, 20) / 20 if quantiles is None else np.atleast_1d(quantiles)
+    levels = check_real("quantiles", levels)
     if levels.ndim != 1 or levels.min() <= 0 or levels.max() >= 1:
         raise ValueError(f"quantiles must be a 1-D array in (0, 1), got {quantiles!r}.")
     y_true = check_real("y_true", y_true)

@@ -426,3 +426,10 @@ def test_nothing_underflows_where_numpy_raises(rng):
         dist.interval(0.9999)
         dist.log_pdf(np.full(2, 1e3))
         dist.cdf(np.full(2, 40.0))
+
+
+@pytest.mark.parametrize(("seed", "error"), [("a", TypeError), (-1, ValueError)])
+def test_invalid_seed_is_named(seed, error):
+    dist = NormalMixture(np.zeros((1, 2)), np.ones((1, 2)))
+    with pytest.raises(error, match="random_state must be a non-negative int"):
+        dist.sample(random_state=seed)

@@ -90,6 +90,8 @@ PROBA = np.full((3, 3), 1 / 3)
         (lambda: nll(ROWS, THREE, sample_weight=[1, 1, -1]), "sample_weight must not be negative"),
         (lambda: nll(ROWS, THREE, sample_weight=[0, 0, 0]), "not 0 throughout"),
         (lambda: ood_auroc([np.nan], [1.0]), "in_scores must not contain NaN"),
+        (lambda: ood_auroc([0.1], [[0.5]]), "out_scores must have shape"),
+        (lambda: gaussian_nll([10**400], [0], [1]), "y_true must be real numbers: int too large"),
     ],
 )
 def test_refuses(call, message):
