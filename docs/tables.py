@@ -17,6 +17,7 @@ from benchmarks_uci.datasets import EMBEDDED, SETS
 from benchmarks_uci.intervals import choice, conformal, simulated
 from benchmarks_uci.optimisation import report as optimisation
 from benchmarks_uci.optimisation import spread
+from benchmarks_uci.regression import widening
 from benchmarks_uci.regression.methods import ABLATIONS, LARGE, METHODS, PRESETS
 from benchmarks_uci.regression.protocols import PROTOCOLS
 from benchmarks_uci.speed.results import HEADERS, Result
@@ -202,5 +203,6 @@ TABLES = {
     "trust sizes": lambda: trust.write_sizes(trust.read_committed()),
     "trust uci": lambda: compare_versions("random80"),
     **{f"trust {name}": lambda name=name: compare_versions(name) for name in ("gap", "tail")},
+    **{f"widening {name}": partial(widening.write_table, name) for name in ("gap", "tail")},
     **{f"speed {name}": lambda name=name: list_speed(name) for name in ("cpu", "gpu")},
 }

@@ -103,8 +103,9 @@ class NetworkRegressor(BaseRegressor):
         ValueError
             If `X` is invalid, for example with other columns than in `fit` or with infinite
             values. If `kind` is unknown, or the method has no such score. If `kind` is "combined"
-            and no row was held out of training, or "epistemic" and the model has one component. If
-            the score needs training rows, and the model was stored by a version that kept none.
+            and no row was held out of training (as with `noise=None`), or "epistemic" and the
+            model has one component. If the score needs training rows, and the model was stored by
+            a version that kept none.
 
         Examples
         --------

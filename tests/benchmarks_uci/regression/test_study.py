@@ -27,13 +27,12 @@ ADDED = {
 }
 
 
-def find_results(folder):
-    return pytest.mark.parametrize(
-        "path", sorted(folder.glob("*.csv")), ids=lambda path: path.stem
-    )
+def find_results(*folders):
+    paths = [path for folder in folders for path in sorted(folder.glob("*.csv"))]
+    return pytest.mark.parametrize("path", paths, ids=lambda p: f"{p.parent.name}-{p.stem}")
 
 
-@find_results(RESULTS)
+@find_results(RESULTS, RESULTS / "widening")
 def test_committed_results_have_the_settings_of_today(path):
     """Otherwise `--known benchmarks_uci/results` would not match a single task."""
     records, read = read_compact(path, STUDY), read_settings_of_today(STUDY)
