@@ -65,17 +65,16 @@ def write_table(protocol: str, folder: Path = RESULTS) -> str:
 
 def _count(means: pd.DataFrame, method: str) -> str:
     """Count the sets on which a method reaches the goals."""
-    nll, crps, coverage = (means[score, method].round(3) for score in SCORES)
+    nll, crps, coverage = (means[score, method] for score in SCORES)
     title, n = METHODS[method].capitalize(), len(means)
     line = (
         f"{title}: 90 % intervals cover at least {LEAST_COVERAGE:.0%} on "
-        f"{(coverage >= LEAST_COVERAGE).sum()} of {n} sets, and the NLL is below {MOST_NLL} on "
+        f"{(coverage.round(3) >= LEAST_COVERAGE).sum()} of {n} sets, and the NLL is below {MOST_NLL} on "
         f"{(nll < MOST_NLL).sum()}."
     )
     if method == ENSEMBLE:
         return line
     lower = [
-        (values < means[score, ENSEMBLE].round(3)).sum()
-        for score, values in (("nll", nll), ("crps", crps))
+        (values < means[score, ENSEMBLE]).sum() for score, values in (("nll", nll), ("crps", crps))
     ]
     return f"{line} The NLL is lower than the ensemble's on {lower[0]}, the CRPS on {lower[1]}."

@@ -49,9 +49,8 @@ def check_intervals(**arrays):
 def find_class_index(y_true, n_classes, labels):
     """Find the column of the class of each row."""
     y_true = _check_labels("y_true", y_true)
-    distinct = np.unique(y_true if labels is None else _check_labels("labels", labels))
-    labels = distinct if labels is None else np.asarray(labels)
-    if len(distinct) < len(labels):
+    labels = np.unique(y_true) if labels is None else _check_labels("labels", labels)
+    if len(np.unique(labels)) < len(labels):
         raise ValueError(f"labels must name each class once, got {labels}.")
     if len(labels) != n_classes:
         raise ValueError(

@@ -79,3 +79,9 @@ def test_ood_auroc_is_a_probability(rng):
 def test_the_number_of_bins_is_a_positive_integer(n_bins):
     with pytest.raises(ValueError, match="n_bins must be an integer of at least 1"):
         expected_calibration_error([0, 1], [[0.8, 0.2], [0.3, 0.7]], n_bins=n_bins)
+
+
+def test_labels_may_be_a_column():
+    proba = np.array([[0.2, 0.8], [0.7, 0.3]])
+    column = brier_score([["b"], ["a"]], proba, labels=[["a"], ["b"]])
+    assert column == brier_score(["b", "a"], proba, labels=["a", "b"])
