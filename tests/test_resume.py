@@ -105,7 +105,7 @@ def test_partial_fit_takes_todays_step_size_batch_size_and_loss(regression_data)
 @pytest.mark.parametrize("changed", [{"alpha": 50.0}, {"net_params": {"optimizer__eps": 0.1}}])
 def test_partial_fit_refuses_another_optimizer(make, data, changed):
     model = make().partial_fit(*data).set_params(**changed)
-    with pytest.raises(ValueError, match=rf"cannot continue .* another {next(iter(changed))}\."):
+    with pytest.raises(ValueError, match=rf"cannot continue .* another {next(iter(changed))} "):
         model.partial_fit(*data)
     model.set_params(warm_start=True).fit(*data)
     model.partial_fit(*data)  # the warm fit made an optimizer of these settings

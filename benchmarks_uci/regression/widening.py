@@ -67,10 +67,10 @@ def _count(means: pd.DataFrame, method: str) -> str:
     """Count the sets on which a method reaches the goals."""
     nll, crps, coverage = (means[score, method] for score in SCORES)
     title, n = METHODS[method].capitalize(), len(means)
+    n_covered = (coverage.round(3) >= LEAST_COVERAGE).sum()
     line = (
         f"{title}: 90 % intervals cover at least {LEAST_COVERAGE:.0%} on "
-        f"{(coverage.round(3) >= LEAST_COVERAGE).sum()} of {n} sets, and the NLL is below {MOST_NLL} on "
-        f"{(nll < MOST_NLL).sum()}."
+        f"{n_covered} of {n} sets, and the NLL is below {MOST_NLL} on {(nll < MOST_NLL).sum()}."
     )
     if method == ENSEMBLE:
         return line

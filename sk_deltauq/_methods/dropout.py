@@ -107,7 +107,7 @@ class Dropout(Method):
                 "in a first call of partial_fit"
                 if settings.partial
                 else f"with early_stopping={settings.early_stopping!r} and "
-                f"{len(context.data.x)} rows"
+                f"n_samples={len(context.data.x)}"
             )
             raise ValueError(
                 "dropout='auto' needs held-out rows to choose the rate by, and there are none "

@@ -215,7 +215,7 @@ def test_auto_needs_held_out_rows(regression_data):
         with pytest.raises(ValueError, match=match.format(early_stopping, n)):
             model.fit(X[:n], y[:n])
         assert not hasattr(model, "dropout_")
-    with pytest.raises(ValueError, match="nor in a first partial_fit"):
+    with pytest.raises(ValueError, match="in a first call of partial_fit"):
         regressor(dropout="auto", early_stopping="auto").partial_fit(X, y)
 
 

@@ -37,8 +37,9 @@ def test_the_table_has_one_row_per_set_and_counts_sets(protocol):
     assert [row.split("|")[1].strip() for row in rows] == sorted({*read(protocol)["data"]})
     wide, ensemble = found.loc[widening.WIDE], found.loc[widening.ENSEMBLE]
     counts = {name: int((wide[name] < ensemble[name]).sum()) for name in ("nll", "crps")}
+    n_covered = (wide["coverage"].round(3) >= 0.8).sum()
     assert (
-        f"Widening 2: 90 % intervals cover at least 80% on {(wide['coverage'].round(3) >= 0.8).sum()} of "
+        f"Widening 2: 90 % intervals cover at least 80% on {n_covered} of "
         f"{len(wide)} sets, and the NLL is below 10 on {(wide['nll'] < 10).sum()}. The NLL is "
         f"lower than the ensemble's on {counts['nll']}, the CRPS on {counts['crps']}."
     ) in text
