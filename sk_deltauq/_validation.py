@@ -76,6 +76,7 @@ class FitPlan:
     classes: Any = None  # all classes that will ever come, if the caller names them
     groups: Any = None  # (row,): rows of a group are held out together
     validation: tuple[Any, Any] | None = None  # (X_val, y_val), the user's own rows to hold out
+    ranges: np.ndarray | None = None  # (feature, 2): known ranges, which then scale the features
 
 
 def check_weights(sample_weight, X) -> np.ndarray:
@@ -183,6 +184,8 @@ def scale_rows(estimator, X, targets, weights, labels, plan: FitPlan, groups=Non
     names = name_inputs(estimator)
     if plan.resume:
         check_still_constant(X, estimator.x_scaler_, "X", names)
+    elif plan.ranges is not None:
+        estimator.x_scaler_ = make_range_scaler(plan.ranges)
     else:
         estimator.x_scaler_ = fit_input_scaler(X, weights, names, more_to_come=plan.partial)
     x = scale_to_tensor(X, estimator.x_scaler_)
@@ -300,6 +303,14 @@ def fit_input_scaler(
         for columns in (find_binary_columns(X), _find_rarely_varying(X, weights, scaler.scale_)):
             floor = _LEAST_BINARY_STD * np.ptp(X[:, columns], axis=0)
             scaler.scale_[columns] = np.maximum(scaler.scale_[columns], floor)
+    return scaler
+
+
+def make_range_scaler(ranges: np.ndarray) -> Scaler:
+    """Standardise uniform features over known ranges `(feature, 2)`."""
+    scaler, (low, high) = Scaler(), ranges.T
+    scaler.mean_, scaler.scale_ = (low + high) / 2, (high - low) / 12**0.5
+    scaler.var_, scaler.constant_ = scaler.scale_**2, np.zeros(len(ranges), dtype=bool)
     return scaler
 
 

@@ -74,8 +74,11 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
         `refined` tells whether the means may come from networks that trained on all rows.
         """
 
-    def _fit(self, X, y, sample_weight, groups=None, X_val=None, y_val=None):
-        """Fit from scratch or, with `warm_start`, from the last fit."""
+    def _fit(self, X, y, sample_weight=None, groups=None, X_val=None, y_val=None, ranges=None):
+        """Fit from scratch or, with `warm_start`, from the last fit.
+
+        `ranges`, `(feature, 2)`, are known ranges of the features. They scale the features then.
+        """
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val must be given together: rows and their targets.")
         if groups is not None and X_val is not None:
@@ -86,6 +89,7 @@ class BaseUQ(BaseEstimator, metaclass=ABCMeta):
             resume=getattr(self, "warm_start", False) and self._is_fitted(),
             groups=groups,
             validation=None if X_val is None else (X_val, y_val),
+            ranges=ranges,
         )
         return self._fit_as_planned(X, y, sample_weight, plan)
 

@@ -32,8 +32,10 @@ from gpytorch.distributions import MultivariateNormal
 from linear_operator.utils.warnings import NumericalWarning
 
 from sk_deltauq._host import seed_torch
+from sk_deltauq.exceptions import UncertaintyWarning
 from sk_deltauq.optimize._botorch_model import BoTorchModel
 from sk_deltauq.optimize._space import Space
+from sk_deltauq.optimize._state import SEARCH, State
 
 # Candidates for the starts of the local search: across the space, and near the best points.
 _N_GLOBAL, _N_LOCAL, _N_BEST = 512, 128, 4
@@ -152,6 +154,38 @@ ACQUISITIONS: dict[str, Callable[[Situation], AcquisitionFunction]] = {
     "gibbon": _gibbon,
     "thompson": _thompson,
 }
+
+
+def propose_point(
+    fitted: Any,
+    state: State,
+    space: Space,
+    sign: float,
+    acquisition: str | Callable[[Situation], AcquisitionFunction],
+) -> np.ndarray:
+    """Return the point with the largest acquisition value, for a fitted surrogate.
+
+    `sign` is 1 if larger values are better, else -1. With a `target_transform`, the search
+    compares transformed values.
+    """
+    is_valid = np.isfinite(state.y)
+    values, transform = state.y[is_valid], fitted.target_transform_
+    if transform is not None:
+        values = transform.transform(values[:, None])[:, 0]
+    centre, scale = values.mean(), sign * (values.std() or 1.0)
+    with warnings.catch_warnings():
+        # About values of a small scale, which are standardised here
+        warnings.simplefilter("ignore", UncertaintyWarning)
+        model = BoTorchModel(fitted, latent=True)
+    situation = Situation(
+        model=UnitCubeModel(model, space, centre, scale),
+        told=torch.tensor(space.to_unit(state.X[is_valid])),
+        values=torch.tensor((values - centre) / scale),
+        pending=torch.tensor(space.to_unit(state.pending)) if len(state.pending) else None,
+        seed=state.draw_seed(SEARCH, len(state.pending)),
+    )
+    make = ACQUISITIONS[acquisition] if isinstance(acquisition, str) else acquisition
+    return find_maximum(make, situation, space, state.taken)
 
 
 def find_maximum(

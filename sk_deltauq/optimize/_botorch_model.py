@@ -70,6 +70,10 @@ class BoTorchModel(Model):
         Kind of the posterior. "normal" is the joint normal distribution, for analytic and Monte
         Carlo acquisition functions. "components" is BoTorch's `EnsemblePosterior`: each sample is
         one function, for Thompson sampling with `MaxPosteriorSampling`.
+    latent : bool, default=False
+        Whether an estimator with `target_transform` predicts the transformed target. Then `best_f`
+        and reference points must be transformed as well, by
+        `estimator.target_transform_.transform`. Without `target_transform` it changes nothing.
 
     Raises
     ------
@@ -79,7 +83,7 @@ class BoTorchModel(Model):
         If the estimator is not fitted.
     ValueError
         If `posterior` is invalid, or if the estimator has a `target_transform`, which torch
-        cannot undo.
+        cannot undo, and `latent` is False.
 
     See Also
     --------
@@ -119,7 +123,7 @@ class BoTorchModel(Model):
     torch.Size([1, 1])
     """
 
-    def __init__(self, estimator: Any, posterior: str = "normal"):
+    def __init__(self, estimator: Any, posterior: str = "normal", *, latent: bool = False):
         super().__init__()
         if isinstance(estimator, type):
             raise TypeError(
@@ -143,7 +147,14 @@ class BoTorchModel(Model):
                 f"{_LEAST_SPREAD:g}.",
                 UncertaintyWarning,
             )
-        self.regressor = estimator.to_torch().double()
+        if not latent and getattr(estimator, "target_transform_", None) is not None:
+            raise ValueError(
+                f"BoTorchModel cannot undo target_transform={estimator.target_transform!r} in "
+                "torch. Use BoTorchModel(..., latent=True), which predicts the transformed "
+                "target, and transform best_f by estimator.target_transform_.transform. Or fit "
+                "with target_transform=None."
+            )
+        self.regressor = estimator.to_torch(latent=latent).double()
         self.kind, self._n_outputs = posterior, estimator.n_outputs_
 
     @property

@@ -37,6 +37,8 @@ class Surrogates:
         alone = surrogate(noisy=noisy) if chosen is None else _check_surrogate(chosen)
         if chosen is not None or noisy:
             return cls(alone, alone, chosen is None)
+        # Many functions have few values that are far worse than the others.
+        alone.set_params(target_transform="yeo-johnson")
         return cls(alone, surrogate(calibrated=True), is_recommended=True)
 
     def describe(self) -> str | dict[str, Any]:
@@ -68,7 +70,10 @@ class Surrogates:
                 # A search starts with few rows, and tests its predictions in the next steps.
                 for category in (ConvergenceWarning, UncertaintyWarning):
                     warnings.simplefilter("ignore", category)
-                model.fit(state.X[rows], np.where(np.isnan(state.y), worst, state.y)[rows])
+                y = np.where(np.isnan(state.y), worst, state.y)
+                # The points crowd where the search looks. Scales by their spread would change the
+                # frequencies of the features across the space.
+                model._fit(state.X[rows], y[rows], ranges=space.bounds)
             self._models[in_batch] = model
         return self._models[in_batch]
 
@@ -86,11 +91,6 @@ def _check_surrogate(chosen: Any) -> Any:
             f"DeltaUQRegressor(), got {type(chosen).__name__}."
         )
     params = chosen.get_params(deep=False)
-    if params.get("target_transform") is not None:
-        raise ValueError(
-            "surrogate must have target_transform=None: the search needs gradients, and torch "
-            "cannot undo a transformation. Transform the values before tell instead."
-        )
     categories = params.get("categorical_features")
     if not (categories is None or isinstance(categories, str)):
         raise ValueError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
@@ -13,11 +12,10 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from sk_deltauq._host import draw_seed, one_thread
-from sk_deltauq.exceptions import UncertaintyWarning
 from sk_deltauq.optimize._dependencies import require_botorch
 from sk_deltauq.optimize._fitting import Surrogates
 from sk_deltauq.optimize._space import LARGEST, Space
-from sk_deltauq.optimize._state import SEARCH, SOBOL, State
+from sk_deltauq.optimize._state import SOBOL, State
 from sk_deltauq.optimize._state_file import StateFile
 
 # The keys of `ACQUISITIONS` in `_acquisition.py`, which imports BoTorch.
@@ -271,7 +269,7 @@ class Optimizer:
         if not isinstance(acquisition, str):
             acquisition = getattr(acquisition, "__name__", type(acquisition).__name__)
         return {
-            "bounds": np.stack([self._space.lower, self._space.upper], axis=1).tolist(),
+            "bounds": self._space.bounds.tolist(),
             "integers": np.flatnonzero(self._space.is_integer).tolist(),
             "maximize": self._sign > 0,
             "noisy": self._noisy,
@@ -304,35 +302,11 @@ class Optimizer:
 
     def _search(self, state: State) -> np.ndarray:
         """Return the point with the largest acquisition value."""
-        import torch
+        from sk_deltauq.optimize._acquisition import propose_point
 
-        from sk_deltauq.optimize._acquisition import (
-            ACQUISITIONS,
-            Situation,
-            UnitCubeModel,
-            find_maximum,
-        )
-        from sk_deltauq.optimize._botorch_model import BoTorchModel
-
-        is_valid = np.isfinite(state.y)
-        centre, scale = state.y[is_valid].mean(), self._sign * state.y[is_valid].std()
         with one_thread():
-            in_batch = len(state.pending) > 0
-            with warnings.catch_warnings():
-                # About values of a small scale, which are standardised here
-                warnings.simplefilter("ignore", UncertaintyWarning)
-                model = BoTorchModel(self._fit_surrogate(state, in_batch=in_batch))
-            to_unit = self._space.to_unit
-            situation = Situation(
-                model=UnitCubeModel(model, self._space, centre, scale),
-                told=torch.tensor(to_unit(state.X[is_valid])),
-                values=torch.tensor((state.y[is_valid] - centre) / scale),
-                pending=torch.tensor(to_unit(state.pending)) if len(state.pending) else None,
-                seed=state.draw_seed(SEARCH, len(state.pending)),
-            )
-            make = self._acquisition
-            make = ACQUISITIONS[make] if isinstance(make, str) else make
-            return find_maximum(make, situation, self._space, state.taken)
+            fitted = self._fit_surrogate(state, in_batch=len(state.pending) > 0)
+            return propose_point(fitted, state, self._space, self._sign, self._acquisition)
 
 
 def _is_enough(y: np.ndarray) -> bool:

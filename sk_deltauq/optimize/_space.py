@@ -71,6 +71,11 @@ class Space:
         return len(self.lower)
 
     @property
+    def bounds(self) -> np.ndarray:
+        """Lower and upper bound of each parameter, `(parameter, 2)`."""
+        return np.stack([self.lower, self.upper], axis=1)
+
+    @property
     def n_points(self) -> float:
         """Number of points; infinite if a parameter is no integer."""
         if not self.is_integer.all():

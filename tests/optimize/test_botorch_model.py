@@ -115,6 +115,17 @@ def test_inflation_keeps_the_correlations(points):
     np.testing.assert_allclose(found / np.outer(std, std), np.corrcoef(functions.T), atol=1e-4)
 
 
+def test_a_latent_model_predicts_the_transformed_target(points):
+    X, y = draw(40)
+    y = np.exp(y / 50)
+    transformed = DeltaUQRegressor(**SMALL, target_transform="log").fit(X, y)
+    plain = DeltaUQRegressor(**SMALL).fit(X, np.log(y))
+    found, expected = BoTorchModel(transformed, latent=True), BoTorchModel(plain, latent=True)
+    found, expected = (model.posterior(points) for model in (found, expected))
+    torch.testing.assert_close(found.mean, expected.mean, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(found.variance, expected.variance, rtol=1e-2, atol=1e-6)
+
+
 def test_batches_are_independent_problems(model, points):
     batch = points.reshape(3, 1, 2, 2)
     found = model.posterior(batch)
@@ -318,7 +329,7 @@ def test_only_fitted_regressors_of_the_package(regression_data):
         with pytest.raises(TypeError, match=r"fitted regressor of sk_deltauq.*unwrap"):
             BoTorchModel(foreign)
     logarithmic = DeltaUQRegressor(**SMALL, target_transform="log").fit(X, y)
-    with pytest.raises(ValueError, match="target_transform='log'"):
+    with pytest.raises(ValueError, match=r"target_transform='log'.*latent=True"):
         BoTorchModel(logarithmic)
 
 
