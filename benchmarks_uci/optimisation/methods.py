@@ -1,4 +1,7 @@
-"""The methods of the study. All networks have the same embedding, widths and epochs.
+"""The methods of the study.
+
+All networks have the same embedding and widths and, except the calibrated ones, train for the same
+epochs on all points.
 
 Reading this module imports neither torch nor BoTorch; the factories do when they are called.
 """
@@ -15,26 +18,28 @@ REFERENCE = "deltauq"
 
 _SEARCHES = "benchmarks_uci.optimisation.searches"
 _SAME = (
-    "the settings of `sk_deltauq.optimize.surrogate(calibrated=True)`, without any choice for "
-    "this method"
+    "the settings of the default surrogate of `sk_deltauq.optimize.Optimizer`, without any choice "
+    "for this method"
 )
 
-# Parameters of `surrogate(calibrated=True)` that all networks share
+# Parameters of `surrogate()` that all networks share
 _SHARED = (
     *("hidden_layer_sizes", "embedding", "batch_size", "learning_rate_init", "max_iter"),
-    *("n_iter_no_change", "validation_fraction", "noise"),
+    *("n_iter_no_change", "early_stopping", "noise"),
 )
 _TINY = {"hidden_layer_sizes": (8,), "max_iter": 3}
 
 
-def _network(estimator: str | None, *, calibrated: bool = True, **settings):
+def _network(estimator: str | None = None, *, calibrated: bool = False, **settings):
     """Return a factory of a search with a network; None for the recommended surrogate."""
 
     def make(preset, n_rows, random_state):
         surrogate = resolve_name("sk_deltauq.optimize.surrogate")(calibrated=calibrated)
         if estimator is not None:
             shared = {name: getattr(surrogate, name) for name in _SHARED}
-            surrogate = resolve_name(estimator)(**{**shared, **settings})
+            surrogate = resolve_name(estimator)(**shared, **settings)
+        if not calibrated:  # as `Optimizer` does it
+            surrogate.set_params(target_transform="yeo-johnson")
         if preset == "tiny":
             surrogate.set_params(**_TINY)
         n_steps = 2 if preset == "tiny" else None
@@ -90,14 +95,8 @@ METHODS = {
             "one plain net",
             "one network on all points, without any uncertainty: the search goes to the largest "
             "predicted value",
-            "the settings of `surrogate()`",
-            _network(
-                f"{_BASELINES}.DeepEnsembleRegressor",
-                n_members=1,
-                early_stopping=False,
-                max_iter=120,
-                n_iter_no_change=120,
-            ),
+            _SAME,
+            _network(f"{_BASELINES}.DeepEnsembleRegressor", n_members=1),
             requires="botorch",
         ),
         Method(
@@ -128,8 +127,8 @@ METHODS = {
             "deltauq",
             "Delta-UQ",
             "the recommended surrogate: one network with five anchors on all points",
-            "as the plain net; twice the epochs of the others, since it holds out no points",
-            _network(None, calibrated=False),
+            "widths, embedding and epochs on development seeds",
+            _network(),
             requires="botorch",
         ),
         Method(
@@ -138,7 +137,7 @@ METHODS = {
             "four networks with five anchors each, whose standard deviation is calibrated on "
             "held-out points",
             "on the development seeds of Branin, Ackley 4 and Hartmann 6",
-            _network(None),
+            _network(calibrated=True),
             requires="botorch",
         ),
     ]

@@ -11,6 +11,7 @@ from benchmarks_uci.engine.store import Store
 from benchmarks_uci.optimisation.methods import METHODS
 from benchmarks_uci.optimisation.searches import SobolSearch
 from benchmarks_uci.optimisation.study import STUDY
+from sk_deltauq.optimize import Optimizer
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +87,21 @@ def test_networks_share_embedding_width_and_noise(name):
         assert getattr(surrogate, parameter) == getattr(reference, parameter)
 
 
+def test_delta_uq_is_the_default_surrogate_of_the_optimizer():
+    search, calibrated = (
+        STUDY.methods[name].make("default", 0, 0).surrogate
+        for name in ("deltauq", "deltauq-calibrated")
+    )
+    default = Optimizer([(0, 1)])._surrogates
+    assert search.get_params() == default.alone.get_params()
+    assert calibrated.get_params() == default.in_batch.get_params()
+
+
 def test_the_plain_network_trains_as_the_recommended_surrogate():
     plain, anchored = (
         STUDY.methods[name].make("default", 0, 0).surrogate.get_params()
         for name in ("plain", "deltauq")
     )
     names = {"hidden_layer_sizes", "embedding", "batch_size", "learning_rate_init", "noise"}
-    names |= {"early_stopping", "max_iter", "n_iter_no_change", "n_members"}
+    names |= {"early_stopping", "max_iter", "n_iter_no_change", "n_members", "target_transform"}
     assert {name: plain[name] for name in names} == {name: anchored[name] for name in names}
