@@ -221,16 +221,15 @@ def test_a_failure_of_a_noisy_function():
 
 
 def test_the_points_of_a_batch_keep_apart():
-    """The default surrogate for a single point is so sure that it would propose it again."""
+    """A network with random anchors is so sure that it would propose the first point again."""
     rng = np.random.default_rng(0)
     X = np.array(BOUNDS)[:, 0] + np.ptp(BOUNDS, axis=1) * rng.uniform(size=(12, 2))
     batches = {}
-    sure = surrogate().set_params(target_transform="yeo-johnson")
+    sure = surrogate().set_params(anchors="random")
     for name, chosen in (("default", None), ("sure", sure)):
         optimizer = Optimizer(BOUNDS, surrogate=chosen, random_state=0)
         optimizer.tell(X, bowl(X))
         batches[name] = optimizer.ask(3)
-    np.testing.assert_array_equal(batches["default"][0], batches["sure"][0])
     assert distances(batches["default"], BOUNDS).min() > 0.02
     assert distances(batches["sure"], BOUNDS).min() < 0.02
     again = Optimizer(BOUNDS, random_state=0)

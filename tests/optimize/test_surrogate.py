@@ -7,7 +7,7 @@ from sk_deltauq.optimize import surrogate
 
 
 def test_the_epistemic_std_covers_the_errors():
-    """One network without held-out rows has errors of 10 to 20 times its std."""
+    """One network with random anchors and no hold-out has errors of 10 to 20 times its std."""
     rng = np.random.default_rng(100)
     X, new = rng.uniform(size=(30, 2)), rng.uniform(size=(500, 2))
 
@@ -20,7 +20,8 @@ def test_the_epistemic_std_covers_the_errors():
         return np.sqrt(np.mean((f(new) - model.predict(new)) ** 2) / np.mean(std**2))
 
     assert measure(surrogate(calibrated=True, random_state=0)) < 3
-    assert measure(surrogate(random_state=0)) > 5
+    assert measure(surrogate(random_state=0)) < 7
+    assert measure(surrogate(random_state=0).set_params(anchors="random")) > 10
 
 
 @pytest.mark.parametrize("noisy", [False, True])
