@@ -38,17 +38,13 @@ def is_frame(X) -> bool:
     return _is_arrow(X) or (hasattr(X, "columns") and hasattr(X, "dtypes"))
 
 
-def is_list_of_rows(X) -> bool:
-    """Tell whether X is a list or tuple of lists or tuples."""
-    return isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X)
-
-
 def as_cells(X) -> np.ndarray:
     """Return rows as an array. Cells in lists keep their types: NumPy would make all of them text.
 
     Rows of different lengths stay lists, in an array of one axis.
     """
-    if not is_list_of_rows(X):
+    has_lists = isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X)
+    if not has_lists:
         return np.asarray(X)
     lengths = {len(row) for row in X}
     cells = np.empty((len(X), lengths.pop()) if len(lengths) == 1 else len(X), dtype=object)

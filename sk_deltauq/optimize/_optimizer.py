@@ -36,8 +36,10 @@ class Optimizer:
         Lower and upper bound of each parameter, finite.
     surrogate : regressor, default=None
         Unfitted regressor of this package. Each fit uses a copy with a random state of its own.
-        None means `surrogate()`, and `surrogate(calibrated=True)` for a point that is asked for
-        while others are pending: its standard deviation keeps the points of a batch apart.
+        None means `surrogate()` with `target_transform="yeo-johnson"`, and
+        `surrogate(calibrated=True)` for a point that is asked for while others are pending: its
+        standard deviation keeps the points of a batch apart. With `noisy`, None means
+        `surrogate(noisy=True)`.
     acquisition : str or callable, default="auto"
         What to maximise over the bounds:
 
@@ -50,7 +52,8 @@ class Optimizer:
 
         "auto" is "log_nei" with `noisy`, else "log_ei". A callable gets an object with `model`,
         `told`, `values`, `pending` and `seed`, and returns a BoTorch acquisition function. It
-        searches the unit cube, with standardised values of which the largest is best.
+        searches the unit cube, with standardised values of which the largest is best. If the
+        surrogate has a `target_transform`, the values are transformed.
     n_initial : int, default=None
         Number of points to ask for or tell before the surrogate is used, at least 2. Data of your
         own count. None means twice the number of parameters, between 5 and 20.
@@ -106,7 +109,8 @@ class Optimizer:
     A proposal depends on the seed and the points and values so far, and on nothing else, so a
     stored optimisation continues as if it had not stopped. A proposal is never within 1e-6 of an
     evaluated or pending point, in units of the bounds. Failed evaluations have the worst value so
-    far in the fit, so the search avoids them.
+    far in the fit, so the search avoids them. The bounds scale the parameters, so their units do
+    not matter.
 
     Examples
     --------
