@@ -98,8 +98,8 @@ def target(make):
     return X[:, 0] - X[:, 1] if make is regressor else np.where(X[:, 0] > X[:, 1], "a", "b")
 
 
-def answers(model, X):
-    """All that a fitted model says about X, by method."""
+def predict_all(model, X):
+    """Predictions of a fitted model for X, by method."""
     parts = {f"predict_uncertainty.{k}": v for k, v in model.predict_uncertainty(X).items()}
     labels_or_mean, std = model.predict(X, return_std=True)
     if is_classifier(model):
@@ -116,14 +116,14 @@ def answers(model, X):
     return {"predict": labels_or_mean, "std": std, **parts, **rest}
 
 
-def assert_same_answers(one, other):
+def assert_same_predictions(one, other):
     """Equal to the last bit."""
     assert one.keys() == other.keys()
     for method, value in one.items():
         np.testing.assert_array_equal(value, other[method], err_msg=method)
 
 
-def assert_close_answers(one, other):
+def assert_close_predictions(one, other):
     """Equal to 1e-6 of the values: float32 sums other rows in another order."""
     assert one.keys() == other.keys()
     for method, value in one.items():

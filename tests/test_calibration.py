@@ -34,7 +34,7 @@ def pair(data, **params):
 def test_it_makes_held_out_errors_as_large_as_predicted(data, n_members, n_networks, noise):
     """Row by row from `predict_dist`: squared z-scores, and 30 rows of one.
 
-    The error is that of the member that has not seen the row, less what is averaged away.
+    The error of the member that held the row out, less the part that averaging removes.
     """
     X, y = data
     with_factor, without = pair(data, n_members=n_members, noise=noise)
@@ -189,5 +189,5 @@ def test_rows_count_by_their_weights(data):
     )
 
 
-def test_a_method_that_knows_no_factor_has_none(data):
+def test_a_method_without_calibration_has_no_factor(data):
     assert not hasattr(PBPRegressor(max_iter=2, random_state=0).fit(*data), "std_factor_")

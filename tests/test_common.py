@@ -31,7 +31,7 @@ TINY = {
     "n_masks": 5,
     "n_draws": 5,
 }
-# An estimator gets those of these settings that it has a parameter for.
+# An estimator gets the settings that it has a parameter for.
 MEMBERS = {"n_members": 3, "noise": None, "embedding": "periodic", "adversarial_epsilon": 0.01}
 HOLD_OUT = {
     "early_stopping": True,
@@ -43,7 +43,7 @@ HOLD_OUT = {
 }
 VARIANTS = [{}, MEMBERS, HOLD_OUT]
 # A baseline shares the code that the checks are about, and its classifier has nearly all of its
-# regressor: one of the two is checked as it comes, the other with all that is special at once.
+# regressor: one of the two is checked with its defaults, the other with all special settings.
 BASELINE_REGRESSORS, BASELINE_CLASSIFIERS = [{}], [MEMBERS | HOLD_OUT]
 # The default tests run the checks that fit nothing on all instances, and the other checks on these
 # pairs of a class and the value of its parameter `early_stopping`.

@@ -1,4 +1,4 @@
-"""Conformal intervals: the bounds by brute force, the guarantee, and the estimators' answers."""
+"""Conformal intervals: bounds by brute force, the guarantee, and intervals of estimators."""
 
 import pickle
 from itertools import permutations
@@ -48,7 +48,7 @@ def test_bounds_are_the_order_statistics_of_cv_plus(rng, n_folds, coverage):
         np.testing.assert_allclose(bounds[row, 0], expected, rtol=1e-9, atol=1e-9)
 
 
-def test_equal_weights_are_none_and_weight_zero_is_no_row(rng):
+def test_equal_weights_change_nothing_and_rows_of_weight_zero_do_not_count(rng):
     scores = rng.exponential(size=(40, 1))
     means, stds = np.zeros((1, 1, 1)), np.ones((1, 1, 1))
 
@@ -139,7 +139,7 @@ def test_a_std_of_zero_gives_finite_intervals(data, make):
         PBPRegressor(max_iter=3, random_state=0),
     ],
 )
-def test_estimators_answer_after_pickling_cloning_and_a_warm_start(model, data):
+def test_intervals_after_pickling_cloning_and_a_warm_start(model, data):
     X, y = data
     model = clone(model).fit(X, y)
     interval = model.predict_interval(X, 0.8, method="conformal")
@@ -179,7 +179,7 @@ def test_conformalize_is_split_conformal_of_the_whole_model(data):
     assert model.partial_fit(X, y)._conformity_ is None
 
 
-def test_errors_name_the_way_out(data):
+def test_errors_explain_the_solution(data):
     X, y = data
     model = DeltaUQRegressor(**PARAMS).fit(X, y)
     with pytest.raises(ValueError, match=r"needs at least 999 held-out rows, and this model has"):

@@ -1,4 +1,4 @@
-"""What `DeltaUQClassifier` answers, and how it learns."""
+"""Predictions and training of `DeltaUQClassifier`."""
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,11 @@ from sk_deltauq._training.folds import assign_folds
 from sk_deltauq._validation import scale_to_tensor
 from tests._helpers import (
     LEARN,
-    answers,
-    assert_close_answers,
+    assert_close_predictions,
     assert_finite,
-    assert_same_answers,
+    assert_same_predictions,
     classifier,
+    predict_all,
 )
 
 TEMPER = {"calibration": "spread", "early_stopping": True}
@@ -78,7 +78,7 @@ def mix(model, proba):
     ids=str,
 )
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_labels_of_any_type_come_back_as_they_are(labels, early_stopping):
+def test_predicted_labels_have_the_type_of_y(labels, early_stopping):
     labels = np.asarray(labels)
     X, index = blobs(len(labels))
     y = labels[index]
@@ -97,7 +97,9 @@ def test_labels_of_any_type_come_back_as_they_are(labels, early_stopping):
 def test_labels_may_come_in_a_container(classification_data, make):
     X, y = classification_data
     reference = classifier().fit(X, y)
-    assert_same_answers(answers(classifier().fit(X, make(y)), X), answers(reference, X))
+    assert_same_predictions(
+        predict_all(classifier().fit(X, make(y)), X), predict_all(reference, X)
+    )
 
 
 def test_unused_categories_are_not_classes(classification_data):
@@ -119,11 +121,11 @@ def test_continuous_targets_are_no_labels(X):
         classifier().fit(X, X[:, 0])
 
 
-# What the answers mean
+# Meaning of the predictions
 
 
 def test_shapes(fitted, X):
-    found = answers(fitted, X[:7])
+    found = predict_all(fitted, X[:7])
     rows = {k: v.shape for k, v in found.items() if not k.endswith("_proba")}
     assert set(rows.values()) == {(7,)}
     assert set(rows) == {
@@ -154,7 +156,7 @@ def test_probabilities_are_fit_for_scikit_learns_scores(fitted, classification_d
     assert log_loss(y, proba) < np.log(3)
 
 
-def test_answers_follow_from_the_logits_of_each_anchor(classification_data):
+def test_predictions_follow_from_the_logits_of_each_anchor(classification_data):
     X, y = classification_data
     model = classifier(max_iter=10, calibration=None).fit(X, y)
     logits = logits_by_a_loop(model, X)
@@ -185,7 +187,7 @@ def test_distribution_agrees_with_the_other_methods(fitted, X):
     np.testing.assert_allclose(dist.entropy, parts.total, rtol=1e-9)
 
 
-def test_without_calibration_the_parts_are_those_of_the_distribution(classification_data):
+def test_without_calibration_the_distribution_has_the_same_parts(classification_data):
     X, y = classification_data
     model = classifier(max_iter=20, calibration=None).fit(X, y)
     dist, parts = model.predict_dist(X), model.predict_uncertainty(X)
@@ -247,7 +249,7 @@ def test_a_class_weight_is_the_sample_weight_of_its_rows(classification_data):
     weights = {"ash": 1.0, "beech": 2.0, "cedar": 0.25}
     by_class = classifier(class_weight=weights).fit(X, y)
     by_row = classifier().fit(X, y, sample_weight=np.array([weights[label] for label in y]))
-    assert_same_answers(answers(by_class, X), answers(by_row, X))
+    assert_same_predictions(predict_all(by_class, X), predict_all(by_row, X))
     row_weights = np.linspace(1, 2, 60)
     both = classifier(class_weight=weights).fit(X, y, sample_weight=row_weights)
     product = row_weights * [weights[label] for label in y]
@@ -262,12 +264,12 @@ def test_balanced_class_weights_are_inverse_to_the_frequencies(classification_da
     assert len(set(counts)) > 1
     balanced = classifier(class_weight="balanced").fit(X, y)
     weights = dict(zip(labels, 40 / (3 * counts), strict=True))
-    assert_same_answers(
-        answers(balanced, X), answers(classifier(class_weight=weights).fit(X, y), X)
+    assert_same_predictions(
+        predict_all(balanced, X), predict_all(classifier(class_weight=weights).fit(X, y), X)
     )
 
 
-def test_a_class_of_weight_zero_stays_a_class_that_nothing_is_learnt_of(classification_data):
+def test_a_class_of_weight_zero_is_kept_but_not_learnt(classification_data):
     X, y = classification_data
     weights = {"ash": 1, "beech": 1, "cedar": 0}
     model = classifier(class_weight=weights, calibration=None, **LEARN).fit(X, y)
@@ -288,7 +290,7 @@ def test_impossible_class_weights_are_refused(classification_data, weight):
     assert not hasattr(model, "net_")
 
 
-def test_a_class_weight_for_labels_that_are_not_there_is_refused(classification_data):
+def test_a_class_weight_for_unknown_labels_is_rejected(classification_data):
     X, y = classification_data
     with pytest.raises(ValueError, match="class_weight must name classes of y"):
         classifier(class_weight={"oak": 1}).fit(X, y)
@@ -310,11 +312,11 @@ def test_tempering_shrinks_the_logits_by_the_uncertainty(tempered, X):
     assert 0 <= shrink.min() < shrink.max() <= 1
     expected = softmax(logits * shrink[None, :, None], axis=2).mean(axis=0)
     np.testing.assert_allclose(tempered.predict_proba(X), mix(tempered, expected), rtol=1e-4)
-    # The uncertainty itself is that of the logits as the network gives them.
+    # Tempering does not change the reported uncertainty of the logits.
     np.testing.assert_allclose(tempered.predict_uncertainty(X).logit_std, std, rtol=1e-4)
 
 
-def test_the_range_of_tempering_is_that_of_held_out_training_rows(tempered, classification_data):
+def test_tempering_has_the_range_of_held_out_training_rows(tempered, classification_data):
     X, y = classification_data
     labels = np.searchsorted(tempered.classes_, y)
     _, held_out = assign_folds(numpy_rng(tempered.seed_, Stream.FOLDS, 0), 60, 10, 10, labels)
@@ -339,13 +341,13 @@ def test_tempering_makes_rows_less_confident_the_more_uncertain_they_are(
     np.testing.assert_allclose(lost[certain], 0, atol=1e-12)
     assert lost[~certain].min() > -1e-9
     assert lost[60:].mean() > 0.1
-    assert_finite(answers(tempered, 1e30 * X))
+    assert_finite(predict_all(tempered, 1e30 * X))
 
 
 @pytest.mark.parametrize("rows", [[0], [3, 1], slice(0, 60, 7)])
 def test_a_tempered_row_does_not_depend_on_its_neighbours(tempered, X, rows):
-    together, alone = answers(tempered, X), answers(tempered, X[rows])
-    assert_close_answers({k: v[rows] for k, v in together.items()}, alone)
+    together, alone = predict_all(tempered, X), predict_all(tempered, X[rows])
+    assert_close_predictions({k: v[rows] for k, v in together.items()}, alone)
 
 
 def test_tempering_needs_held_out_rows(classification_data):
@@ -363,9 +365,9 @@ def test_tempering_needs_held_out_rows(classification_data):
 def test_a_fit_without_tempering_cannot_be_tempered_afterwards(classification_data):
     X, y = classification_data
     model = classifier(early_stopping=True, calibration=None).fit(X, y)
-    before = answers(model, X)
+    before = predict_all(model, X)
     # Like any parameter it counts when fit is called.
-    assert_same_answers(answers(model.set_params(calibration="spread"), X), before)
+    assert_same_predictions(predict_all(model.set_params(calibration="spread"), X), before)
 
 
 @pytest.mark.parametrize(("temper", "calibration"), [(True, "spread"), (False, None)])
@@ -374,10 +376,10 @@ def test_the_deprecated_parameter_names_its_successor(classification_data, tempe
     with pytest.warns(FutureWarning, match=f"use calibration={calibration!r}"):
         old = classifier(early_stopping=True, temper=temper).fit(X, y)
     new = classifier(early_stopping=True, calibration=calibration).fit(X, y)
-    assert_same_answers(answers(old, X), answers(new, X))
+    assert_same_predictions(predict_all(old, X), predict_all(new, X))
 
 
-# Learning and going on
+# Training and continued training
 
 
 def test_convergence_warning_names_the_class(classification_data):
@@ -422,13 +424,13 @@ def test_partial_fit_learns_from_a_stream_that_lacks_classes_at_first():
     assert model.score(X, y) > 0.9
 
 
-def test_partial_fit_refuses_labels_that_were_not_announced(classification_data):
+def test_partial_fit_rejects_labels_that_are_not_in_classes(classification_data):
     X, y = classification_data
     model = classifier().partial_fit(X[y != "cedar"], y[y != "cedar"])
-    before = answers(model, X)
+    before = predict_all(model, X)
     with pytest.raises(ValueError, match=r"labels \['cedar'\] that are not among the classes"):
         model.partial_fit(X, y)
-    assert_same_answers(answers(model, X), before)
+    assert_same_predictions(predict_all(model, X), before)
     with pytest.raises(ValueError, match=r"labels \['cedar'\] that are not among the classes"):
         classifier().partial_fit(X, y, classes=["ash", "beech"])
 
@@ -447,7 +449,7 @@ def test_partial_fit_cannot_balance_classes(classification_data):
         classifier(class_weight="balanced").partial_fit(X, y)
 
 
-def test_warm_start_goes_on_and_keeps_the_classes(classification_data):
+def test_warm_start_continues_and_keeps_the_classes(classification_data):
     X, y = classification_data
     model = classifier(**LEARN, warm_start=True).fit(X, y)
     before = model.predict_proba(X)
@@ -463,12 +465,12 @@ def test_warm_start_goes_on_and_keeps_the_classes(classification_data):
 # Class weights where a class is away
 
 
-def test_a_class_weight_may_name_a_class_that_a_chunk_has_not_got(classification_data):
+def test_a_class_weight_may_name_a_class_that_is_missing_from_a_chunk(classification_data):
     X, y = classification_data
     labels = np.unique(y)
     model = classifier(class_weight={labels[2]: 5.0}).partial_fit(X, y, classes=labels)
     model.partial_fit(X[y != labels[2]], y[y != labels[2]])
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
 
 
 @pytest.mark.parametrize("factor", [1e300, 1e-60])

@@ -1,4 +1,4 @@
-"""What `DeltaUQRegressor` answers, and how it learns."""
+"""Predictions and training of `DeltaUQRegressor`."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._validation import scale_to_tensor
 from sk_deltauq.metrics import gaussian_nll
-from tests._helpers import LEARN, answers, assert_finite, assert_same_answers, regressor
+from tests._helpers import LEARN, assert_finite, assert_same_predictions, predict_all, regressor
 
 NOISES = ["heteroscedastic", "homoscedastic", None]
 
@@ -37,7 +37,7 @@ def X(regression_data):
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (2,)], ids=["1-D", "one column", "two columns"])
-def test_answers_have_the_shape_of_y(regression_data, shape):
+def test_predictions_have_the_shape_of_y(regression_data, shape):
     X, y = regression_data
     Y = np.tile(y[:, None], (1, *shape)) if shape else y
     if shape == (1,):
@@ -46,7 +46,7 @@ def test_answers_have_the_shape_of_y(regression_data, shape):
     else:
         model = regressor().fit(X, Y)
     expected = (7, 2) if shape == (2,) else (7,)
-    found = answers(model, X[:7])
+    found = predict_all(model, X[:7])
     assert {k: v.shape for k, v in found.items()} == {
         "predict": expected,
         "std": expected,
@@ -66,10 +66,10 @@ def test_answers_have_the_shape_of_y(regression_data, shape):
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_answers_are_in_the_units_of_y(regression_data, noise):
+def test_predictions_are_in_the_units_of_y(regression_data, noise):
     X, y = regression_data
-    found = answers(regressor(noise=noise).fit(X, y), X)
-    scaled = answers(regressor(noise=noise).fit(X, 1024 * y), X)
+    found = predict_all(regressor(noise=noise).fit(X, y), X)
+    scaled = predict_all(regressor(noise=noise).fit(X, 1024 * y), X)
     for method in found:
         np.testing.assert_allclose(scaled[method], 1024 * found[method], rtol=1e-12)
 
@@ -84,7 +84,7 @@ def test_each_output_has_its_own_units(regression_data):
     assert ratio.max() < 5000
 
 
-# What the answers mean
+# Meaning of the predictions
 
 
 def test_prediction_is_the_papers_equation_6_written_as_a_loop_over_anchors(regression_data):
@@ -121,7 +121,7 @@ def test_total_variance_is_the_sum_of_its_parts(fitted, X):
 
 
 def test_distribution_agrees_with_the_other_methods(fitted, X):
-    dist, found = fitted.predict_dist(X), answers(fitted, X)
+    dist, found = fitted.predict_dist(X), predict_all(fitted, X)
     # The moments are summed in float32 about one of the components.
     assert (np.abs(dist.mean - found["predict"]) < 1e-6 * dist.std).all()
     np.testing.assert_allclose(dist.std, found["std"], rtol=1e-5)
@@ -185,11 +185,11 @@ def test_samples_have_the_moments_of_the_prediction(fitted, X):
 def test_one_component_has_no_epistemic_uncertainty(regression_data):
     X, y = regression_data
     model = regressor(n_anchors=1, widening=0).fit(X, y)
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     np.testing.assert_array_equal(model.predict_uncertainty(X).epistemic, 0)
 
 
-# What it learns
+# Known functions and noise
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_homoscedastic_noise_is_recovered(level):
     assert not hasattr(regressor().fit(X, y), "noise_std_")
 
 
-def test_heteroscedastic_noise_is_put_where_it_is():
+def test_heteroscedastic_noise_is_located():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(240, 1))
     y = X[:, 0] + np.where(X[:, 0] > 0, 0.5, 0.02) * rng.standard_normal(240)
@@ -316,7 +316,7 @@ def test_training_stops_after_n_iter_no_change_epochs_without_improvement(early_
 
 
 @pytest.mark.parametrize(("n_members", "n_networks"), [(3, 10), (12, 12)])
-def test_validation_scores_of_networks_stand_side_by_side(n_members, n_networks):
+def test_validation_scores_have_one_column_per_network(n_members, n_networks):
     X, y = sine(60)
     model = regressor(n_members=n_members, early_stopping=True, max_iter=4).fit(X, y)
     assert model.n_networks_ == n_networks
@@ -332,10 +332,10 @@ def test_convergence_warning_points_at_the_line_that_called_fit(regression_data)
     assert caught[0].filename == __file__
 
 
-# Going on
+# Continued training
 
 
-def test_warm_start_goes_on_from_the_last_weights():
+def test_warm_start_continues_from_the_last_weights():
     X, y = sine()
     model = regressor(**LEARN, warm_start=True, early_stopping=False).fit(X, y)
     first_loss, before = model.loss_curve_, model.predict(X)
@@ -359,27 +359,27 @@ def test_warm_start_goes_on_from_the_last_weights():
     ids=lambda change: next(iter(change)),
 )
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_training_cannot_go_on_with_another_architecture(regression_data, change, method):
+def test_training_cannot_continue_with_another_architecture(regression_data, change, method):
     X, y = regression_data
     model = regressor(warm_start=True).fit(X, y)
-    before = answers(model, X)
+    before = predict_all(model, X)
     model.set_params(**change)
     with pytest.raises(ValueError, match=f"another {next(iter(change))}"):
         getattr(model, method)(X, y)
     model.set_params(**{name: regressor().get_params()[name] for name in change})
-    assert_same_answers(answers(model, X), before)
+    assert_same_predictions(predict_all(model, X), before)
 
 
-def test_training_goes_on_only_with_the_same_columns_and_outputs(regression_data):
+def test_training_continues_only_with_the_same_columns_and_outputs(regression_data):
     X, y = regression_data
     model = regressor(warm_start=True).fit(X, y)
-    before = answers(model, X)
+    before = predict_all(model, X)
     for fit in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match="1 outputs, as in the first fit, got 2"):
             fit(X, np.column_stack([y, y]))
         with pytest.raises(ValueError, match="2 features"):
             fit(X[:, :2], y)
-    assert_same_answers(answers(model, X), before)
+    assert_same_predictions(predict_all(model, X), before)
 
 
 def test_partial_fit_learns_from_a_stream():
@@ -407,7 +407,7 @@ def test_anchors_of_a_stream_are_a_sample_of_all_its_rows():
     assert from_each.max() < 70
 
 
-def test_partial_fit_goes_on_from_fit(regression_data):
+def test_partial_fit_continues_from_fit(regression_data):
     X, y = regression_data
     model = regressor(learning_rate_init=1e-12).fit(X, y)
     before, scale = model.net_.module_.core.first.weight.detach().clone(), model.x_scaler_.scale_

@@ -1,4 +1,4 @@
-"""On a GPU, where there is one: the same answers as on the CPU, and models that can leave it."""
+"""On a GPU, if there is one: the same predictions as on the CPU, and models that can leave it."""
 
 import io
 import pickle
@@ -9,7 +9,7 @@ import torch
 from sklearn.base import clone, is_classifier
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
-from tests._helpers import TINY, answers, assert_finite
+from tests._helpers import TINY, assert_finite, predict_all
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
@@ -45,12 +45,12 @@ def to_cpu(model):
 
 @pytest.mark.parametrize("cls", METHODS)
 @pytest.mark.parametrize("params", [{}, {"n_members": 3, "hidden_layer_sizes": (16, 16)}])
-def test_a_model_gives_the_same_answers_on_both(cls, params):
+def test_a_model_predicts_the_same_on_both_devices(cls, params):
     X, y = data(cls)
     model = make(cls, **params).fit(X, y)
     assert {p.device.type for p in model.net_.module_.parameters()} == {"cuda"}
-    on_gpu = answers(model, X)
-    on_cpu = answers(to_cpu(pickle.loads(pickle.dumps(model))), X)
+    on_gpu = predict_all(model, X)
+    on_cpu = predict_all(to_cpu(pickle.loads(pickle.dumps(model))), X)
     assert_finite(on_gpu)
     for name, value in on_gpu.items():
         if value.dtype.kind == "f" and name != "sample_y":
@@ -58,7 +58,7 @@ def test_a_model_gives_the_same_answers_on_both(cls, params):
 
 
 @pytest.mark.parametrize("cls", METHODS)
-def test_training_goes_the_way_it_goes_on_the_cpu(cls):
+def test_training_equals_training_on_the_cpu(cls):
     X, y = data(cls)
     curves = [
         make(cls, device=device, tol=0.0).fit(X, y).loss_curve_ for device in ("cuda", "cpu")
@@ -67,24 +67,24 @@ def test_training_goes_the_way_it_goes_on_the_cpu(cls):
 
 
 @pytest.mark.parametrize("cls", METHODS)
-def test_training_goes_on_there(cls):
+def test_training_continues_on_the_device(cls):
     X, y = data(cls)
     model = make(cls, warm_start=True).fit(X, y).fit(X, y)
     more = {"classes": [False, True]} if is_classifier(model) else {}
     started = make(cls, early_stopping=False).partial_fit(X, y, **more)
-    assert_finite(answers(started.partial_fit(X, y), X))
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(started.partial_fit(X, y), X))
+    assert_finite(predict_all(model, X))
 
 
 def test_the_same_seed_gives_the_same_model():
     X, y = data(DeltaUQRegressor)
     model = make(DeltaUQRegressor)
-    one, other = (answers(clone(model).fit(X, y), X) for _ in range(2))
+    one, other = (predict_all(clone(model).fit(X, y), X) for _ in range(2))
     for name, value in one.items():
         np.testing.assert_allclose(value, other[name], rtol=1e-4, atol=1e-5, err_msg=name)
 
 
-def test_torchs_generators_are_left_alone():
+def test_torchs_generators_do_not_change():
     X, y = data(DeltaUQRegressor)
     states = torch.get_rng_state(), torch.cuda.get_rng_state()
 
@@ -101,10 +101,10 @@ def test_torchs_generators_are_left_alone():
 def test_dropout_rates_are_chosen_there(dropout):
     X, y = data(baselines.MCDropoutRegressor)
     model = make(baselines.MCDropoutRegressor, dropout=dropout).fit(X, y)
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
 
 
-def test_many_rows_go_there_in_chunks_of_bounded_memory():
+def test_many_rows_are_moved_in_chunks_of_bounded_memory():
     X, y = data(DeltaUQRegressor)
     model = make(DeltaUQRegressor).fit(X, y)
     many = np.tile(X, (1000, 1))

@@ -14,7 +14,7 @@ from benchmarks_uci.datasets import EMBEDDED, load
 from sk_deltauq import baselines
 from sk_deltauq._duplicates import count_common_rows, merge_copies, warn_about_near_copies
 from sk_deltauq.exceptions import UncertaintyWarning
-from tests._helpers import ONE_PER_KIND, answers, assert_same_answers, mark_long
+from tests._helpers import ONE_PER_KIND, assert_same_predictions, mark_long, predict_all
 
 ESTIMATORS = [
     *(getattr(baselines, name) for name in baselines.__all__),
@@ -120,7 +120,7 @@ def test_one_percent_of_the_rows_may_have_several_targets(rng, n_exceptions, mer
         assert len(kept) == 200 + n_exceptions
 
 
-def test_a_coarse_table_is_left_alone(rng):
+def test_a_coarse_table_causes_no_warning(rng):
     """Equal rows of a one-hot table, or of a few whole numbers, are different observations."""
     one_hot = np.eye(4)[rng.integers(4, size=100)]
     numbers = rng.integers(5, size=(100, 1)).astype(float)
@@ -164,9 +164,9 @@ def test_a_fit_on_copies_is_the_fit_with_weights(cls, regression_data, classific
     n_copies = np.random.default_rng(1).integers(1, 5, size=len(X))
     copied = make_estimator(cls).fit(np.repeat(X, n_copies, axis=0), np.repeat(y, n_copies))
     weighted = make_estimator(cls).fit(X, y, sample_weight=n_copies)
-    assert_same_answers(answers(copied, X), answers(weighted, X))
+    assert_same_predictions(predict_all(copied, X), predict_all(weighted, X))
     plain = make_estimator(cls).fit(X, y)
-    assert not np.array_equal(answers(plain, X)["std"], answers(weighted, X)["std"])
+    assert not np.array_equal(predict_all(plain, X)["std"], predict_all(weighted, X)["std"])
 
 
 @estimators
@@ -175,7 +175,7 @@ def test_the_same_number_of_copies_of_each_row_changes_nothing(
 ):
     X, y = classification_data if issubclass(cls, ClassifierMixin) else regression_data
     copied = make_estimator(cls).fit(np.tile(X, (4, 1)), np.tile(y, 4))
-    assert_same_answers(answers(copied, X), answers(make_estimator(cls).fit(X, y), X))
+    assert_same_predictions(predict_all(copied, X), predict_all(make_estimator(cls).fit(X, y), X))
 
 
 def test_weights_of_copies_add_up(regression_data):
@@ -185,7 +185,7 @@ def test_weights_of_copies_add_up(regression_data):
     summed = np.bincount(rows, weights)
     model = make_estimator(sk_deltauq.DeltaUQRegressor).fit(X[rows], y[rows], weights)
     expected = make_estimator(sk_deltauq.DeltaUQRegressor).fit(X, y, summed)
-    assert_same_answers(answers(model, X), answers(expected, X))
+    assert_same_predictions(predict_all(model, X), predict_all(expected, X))
 
 
 def test_copies_in_different_groups_are_kept(regression_data):

@@ -17,7 +17,7 @@ from sk_deltauq._training import budget
 from sk_deltauq._training.net import StackedNet
 from sk_deltauq.baselines._pbp_filter import Filter
 from sk_deltauq.optimize import Optimizer
-from tests._helpers import ONE_PER_KIND, answers, assert_same_answers, mark_long, regressor
+from tests._helpers import ONE_PER_KIND, assert_same_predictions, mark_long, predict_all, regressor
 from tests.test_common import PUBLIC_ESTIMATORS
 
 SMALL = {
@@ -95,12 +95,12 @@ def test_ctrl_c_keeps_the_epochs_before_it(cls, early_stopping, press_in):
         model.fit(X, y)
     assert caught[-1].filename == __file__
     assert model.n_iter_ == len(model.loss_curve_) == 2
-    assert_same_answers(answers(model, X), answers(expected, X))
+    assert_same_predictions(predict_all(model, X), predict_all(expected, X))
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @estimators
-def test_ctrl_c_before_an_epoch_is_completed_goes_on(cls, press_in):
+def test_ctrl_c_before_the_first_epoch_ends_is_raised(cls, press_in):
     X, y = make_data(cls)
     model = make_small(cls)
     before = vars(model).copy()
@@ -111,14 +111,14 @@ def test_ctrl_c_before_an_epoch_is_completed_goes_on(cls, press_in):
 
 
 @estimators
-def test_ctrl_c_in_partial_fit_goes_on(cls, press_in):
+def test_ctrl_c_in_partial_fit_is_raised(cls, press_in):
     X, y = make_data(cls)
     model = make_small(cls).partial_fit(X, y)
-    before = answers(model, X)
+    before = predict_all(model, X)
     press_in(epoch=1 if "PBP" in cls.__name__ else 2)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y)
-    assert_same_answers(answers(model, X), before)
+    assert_same_predictions(predict_all(model, X), before)
 
 
 @estimators
@@ -129,7 +129,7 @@ def test_max_time_ends_training_after_the_epoch_at_hand(cls, monkeypatch):
     monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
     with pytest.warns(ConvergenceWarning, match="max_time=1.5 ended training after 2 "):
         model = make_small(cls, max_time=1.5).fit(X, y)
-    assert_same_answers(answers(model, X), answers(expected, X))
+    assert_same_predictions(predict_all(model, X), predict_all(expected, X))
     model.partial_fit(X, y)  # one epoch, even if it takes longer than max_time
 
 
@@ -193,7 +193,7 @@ def test_a_handler_of_the_host_program_stays():
     assert len(seen) == 1
 
 
-def test_ctrl_c_in_a_step_of_a_larger_task_goes_on(press_in):
+def test_ctrl_c_in_a_step_of_a_larger_task_is_raised(press_in):
     """A fit that is a step of a search must not end early in silence."""
     X, y = make_data(DeltaUQRegressor)
     model = make_small(DeltaUQRegressor)

@@ -12,7 +12,7 @@ import torch
 from sklearn.exceptions import NotFittedError
 
 from sk_deltauq._training.net import StackedNet
-from tests._helpers import answers, assert_finite, assert_same_answers
+from tests._helpers import assert_finite, assert_same_predictions, predict_all
 
 
 def interrupt(net, *args, **kwargs):
@@ -34,11 +34,11 @@ BAD_CALLS = {
 def test_a_refit_with_wrong_data_leaves_the_old_fit(make, data, bad, warm_start):
     X, y = data
     model = make(warm_start=warm_start).fit(X, y)
-    before, state = answers(model, X), vars(model).copy()
+    before, state = predict_all(model, X), vars(model).copy()
     with pytest.raises(ValueError):  # noqa: PT011
         model.fit(*BAD_CALLS[bad](X, y))
     assert vars(model).keys() == state.keys()
-    assert_same_answers(answers(model, X), before)
+    assert_same_predictions(predict_all(model, X), before)
 
 
 def test_a_refit_with_wrong_data_keeps_the_feature_names(make, data):
@@ -52,7 +52,7 @@ def test_a_refit_with_wrong_data_keeps_the_feature_names(make, data):
     with pytest.raises(ValueError, match="0 sample"):
         model.fit(X.to_numpy()[:0, :1], y[:0])
     assert model.n_features_in_ == X.shape[1]
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     model.fit(X.to_numpy(), y)
     assert not hasattr(model, "feature_names_in_")
 
@@ -63,16 +63,16 @@ def test_a_partial_fit_with_wrong_data_leaves_the_state_as_it_was(make, data, ba
     model, twin = make(), make()
     for each in (model, twin):
         each.partial_fit(X, y)
-    before = answers(model, X)
+    before = predict_all(model, X)
     call = (X[:, :1], y) if bad == "columns" else BAD_CALLS[bad](X, y)
     names = ["X", "y", "sample_weight"][: len(call)]
     with pytest.raises(ValueError):  # noqa: PT011
         model.partial_fit(**dict(zip(names, call, strict=True)))
-    assert_same_answers(answers(model, X), before)
+    assert_same_predictions(predict_all(model, X), before)
     # And it goes on as if nothing had happened.
     for each in (model, twin):
         each.partial_fit(X[::2], y[::2])
-    assert_same_answers(answers(model, X), answers(twin, X))
+    assert_same_predictions(predict_all(model, X), predict_all(twin, X))
 
 
 def test_partial_fit_refuses_early_stopping(make, data):
@@ -98,14 +98,14 @@ def test_ctrl_c_during_fit_leaves_an_estimator_that_is_not_fitted(
     with pytest.raises(NotFittedError):
         model.predict(X)
     monkeypatch.undo()
-    assert_same_answers(answers(model.fit(X, y), X), answers(make().fit(X, y), X))
+    assert_same_predictions(predict_all(model.fit(X, y), X), predict_all(make().fit(X, y), X))
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_ctrl_c_while_training_goes_on_leaves_the_last_fit(make, data, method, monkeypatch):
+def test_ctrl_c_in_continued_training_leaves_the_last_fit(make, data, method, monkeypatch):
     X, y = data
     model = make(warm_start=True, max_iter=4).fit(X, y)
-    before, whole_step, steps = answers(model, X), StackedNet.train_step, []
+    before, whole_step, steps = predict_all(model, X), StackedNet.train_step, []
 
     def interrupted(net, *args, **kwargs):
         steps.append(1)
@@ -117,14 +117,14 @@ def test_ctrl_c_while_training_goes_on_leaves_the_last_fit(make, data, method, m
     with pytest.raises(KeyboardInterrupt):
         getattr(model.set_params(batch_size=8, learning_rate_init=0.5), method)(X, y)
     assert len(steps) == 2
-    assert_same_answers(answers(model, X), before)
+    assert_same_predictions(predict_all(model, X), before)
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_divergence_while_training_goes_on_leaves_the_last_fit(make, data, method, monkeypatch):
+def test_divergence_in_continued_training_leaves_the_last_fit(make, data, method, monkeypatch):
     X, y = data
     model = make(warm_start=True).fit(X, y)
-    before, step = answers(model, X), StackedNet.train_step_single
+    before, step = predict_all(model, X), StackedNet.train_step_single
 
     def diverge(net, batch):
         return {**step(net, batch), "loss": torch.tensor(np.nan)}
@@ -132,7 +132,7 @@ def test_divergence_while_training_goes_on_leaves_the_last_fit(make, data, metho
     monkeypatch.setattr(StackedNet, "train_step_single", diverge)
     with pytest.raises(ValueError, match="Training diverged: the loss is nan in epoch"):
         getattr(model, method)(X, y)
-    assert_same_answers(answers(model, X), before)
+    assert_same_predictions(predict_all(model, X), before)
 
 
 def interrupt_a_process():
@@ -181,11 +181,11 @@ def test_a_real_ctrl_c_ends_training_and_keeps_it():
     assert "Ctrl-C ended training after" in interrupt_a_process()
 
 
-def test_ctrl_c_goes_on_if_the_host_program_insists(make, data, monkeypatch):
+def test_ctrl_c_is_raised_if_the_host_program_insists(make, data, monkeypatch):
     """A second press during training leaves the estimator as it was."""
     X, y = data
     model = make(warm_start=True).fit(X, y)
-    before, step, calls = answers(model, X), StackedNet.train_step_single, []
+    before, step, calls = predict_all(model, X), StackedNet.train_step_single, []
 
     def press_twice(net, batch):
         calls.append(1)
@@ -197,5 +197,5 @@ def test_ctrl_c_goes_on_if_the_host_program_insists(make, data, monkeypatch):
     monkeypatch.setattr(StackedNet, "train_step_single", press_twice)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
-    assert_same_answers(answers(model, X), before)
+    assert_same_predictions(predict_all(model, X), before)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

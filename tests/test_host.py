@@ -11,7 +11,7 @@ def test_an_int_gives_one_seed_and_an_instance_moves_on():
     assert draw_seed(state) != draw_seed(state)
 
 
-def test_none_is_random_and_leaves_numpys_global_state_alone():
+def test_none_is_random_and_does_not_change_numpys_global_state():
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     assert draw_seed(None) != draw_seed(None)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
@@ -26,7 +26,7 @@ def test_streams_and_paths_are_apart():
     assert len(set(draws)) >= len(Stream) * 3, "only () and (0,) may coincide"
 
 
-def test_a_member_has_its_generator_whatever_its_company():
+def test_the_generator_of_a_member_does_not_depend_on_other_members():
     together = torch_generators(5, Stream.WEIGHTS, range(3))
     (alone,) = torch_generators(5, Stream.WEIGHTS, [2])
     assert torch.equal(torch.rand(4, generator=together[2]), torch.rand(4, generator=alone))

@@ -1,4 +1,4 @@
-"""Settings of torch in the host program: every estimator gives the same answers in all of them."""
+"""Settings of torch in the host program: every estimator predicts the same in all of them."""
 
 import contextlib
 import inspect
@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._host import plain_torch
-from tests._helpers import ONE_PER_KIND, answers, assert_same_answers, mark_long, regressor
+from tests._helpers import ONE_PER_KIND, assert_same_predictions, mark_long, predict_all, regressor
 from tests.test_common import PUBLIC_ESTIMATORS
 
 # Each network once; the networks of ensembles are plain ones.
@@ -97,12 +97,12 @@ def make_data(cls):
 def test_an_estimator_is_the_same_in_every_state_of_torch(cls):
     X, y = make_data(cls)
     plain = make_small(cls).fit(X, y)
-    expected, continued = answers(plain, X), plain.partial_fit(X, y).predict(X, True)
+    expected, continued = predict_all(plain, X), plain.partial_fit(X, y).predict(X, True)
     for name, state in STATES.items():
         model = make_small(cls)
         with state():
             before = read_state()
-            found = answers(model.fit(X, y), X)
+            found = predict_all(model.fit(X, y), X)
             after = model.partial_fit(X, y).predict(X, True)
             assert read_state() == before, name
         np.testing.assert_equal(found, expected, err_msg=name)
@@ -110,22 +110,22 @@ def test_an_estimator_is_the_same_in_every_state_of_torch(cls):
         np.testing.assert_equal(model.predict(X, True), continued, err_msg=name)
     with ThreadPoolExecutor(1) as pool:  # new threads start with states of their own
         model = make_small(cls)
-        found = pool.submit(lambda: answers(model.fit(X, y), X)).result()
+        found = pool.submit(lambda: predict_all(model.fit(X, y), X)).result()
     np.testing.assert_equal(found, expected)
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_users_module_and_callbacks_meet_plain_torch(regression_data, state):
+def test_a_users_module_and_callbacks_see_the_default_state_of_torch(regression_data, state):
     seen = []
 
     def module(n_in, n_out):
         seen.append(read_state())
         return torch.nn.Sequential(torch.nn.Linear(n_in, 8), torch.nn.Linear(8, n_out))
 
-    expected = answers(regressor(module=module).fit(*regression_data), regression_data[0])
+    expected = predict_all(regressor(module=module).fit(*regression_data), regression_data[0])
     with STATES[state]():
         model = regressor(module=module).fit(*regression_data)
-    assert_same_answers(answers(model, regression_data[0]), expected)
+    assert_same_predictions(predict_all(model, regression_data[0]), expected)
     ignored = {"deterministic", "anomaly", "threads"}
     plain, inside = ({k: v for k, v in s.items() if k not in ignored} for s in seen)
     assert inside == plain

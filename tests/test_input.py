@@ -1,4 +1,4 @@
-"""Whatever comes in has a defined answer: a sensible model, or an error that says what to do."""
+"""Every input has a defined result: a sensible model, or an error that explains the solution."""
 
 import joblib
 import numpy as np
@@ -11,11 +11,11 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 from tests._helpers import (
     ESTIMATORS,
     N,
-    answers,
-    assert_close_answers,
+    assert_close_predictions,
     assert_finite,
-    assert_same_answers,
+    assert_same_predictions,
     classifier,
+    predict_all,
     regressor,
     table,
     target,
@@ -25,7 +25,7 @@ from tests._helpers import (
 @pytest.fixture(scope="module")
 def references():
     """What each estimator says when it gets the plain table."""
-    return {make: answers(make().fit(table(), target(make)), table()) for make in ESTIMATORS}
+    return {make: predict_all(make().fit(table(), target(make)), table()) for make in ESTIMATORS}
 
 
 # Containers and dtypes: all of them the same numbers, so the same model
@@ -77,9 +77,9 @@ def test_any_table_of_the_same_numbers_gives_the_same_model(make, y, name, tmp_p
     X = CONTAINERS[name](tmp_path)
     copy = np.array(X, dtype=float)
     model = make().fit(X, y)
-    found = answers(model, X)
+    found = predict_all(model, X)
     assert all(value.dtype == references[make][name].dtype for name, value in found.items())
-    assert_same_answers(found, references[make])
+    assert_same_predictions(found, references[make])
     np.testing.assert_array_equal(np.array(X, dtype=float), copy, err_msg="the caller's data")
 
 
@@ -92,8 +92,8 @@ def test_bool_columns_are_zeros_and_ones(make, y, dtype):
         X = pd.DataFrame(flags, columns=["a", "b"]).astype(dtype)
     else:
         X = pl.DataFrame(flags, schema=["a", "b"])
-    assert_same_answers(
-        answers(make().fit(X, y), X), answers(make().fit(flags.astype(float), y), flags)
+    assert_same_predictions(
+        predict_all(make().fit(X, y), X), predict_all(make().fit(flags.astype(float), y), flags)
     )
 
 
@@ -104,9 +104,9 @@ def as_list(y):
 @pytest.mark.parametrize("container", [as_list, pd.Series, pl.Series, read_only])
 def test_y_and_weights_may_come_in_a_container(make, y, container):
     X, weights = table(), np.linspace(1, 2, N)
-    reference = answers(make().fit(X, y, sample_weight=weights), X)
-    assert_same_answers(
-        answers(make().fit(X, container(y), sample_weight=container(weights)), X), reference
+    reference = predict_all(make().fit(X, y, sample_weight=weights), X)
+    assert_same_predictions(
+        predict_all(make().fit(X, container(y), sample_weight=container(weights)), X), reference
     )
 
 
@@ -114,25 +114,27 @@ def test_y_and_weights_may_come_in_a_container(make, y, container):
 def test_y_may_be_any_number(dtype):
     X = table()
     y = X[:, 0] > 4
-    found = answers(regressor().fit(X, pd.Series(y).astype("int64").astype(dtype)), X)
-    assert_same_answers(found, answers(regressor().fit(X, y.astype(float)), X))
+    found = predict_all(regressor().fit(X, pd.Series(y).astype("int64").astype(dtype)), X)
+    assert_same_predictions(found, predict_all(regressor().fit(X, y.astype(float)), X))
 
 
 @pytest.mark.parametrize("library", [pd, pl])
 def test_several_outputs_may_come_as_a_frame(library):
     X = table()
     y = X @ np.array([[1.0, 0], [2, 1], [0, 5]])
-    found = answers(regressor().fit(X, library.DataFrame({"u": y[:, 0], "v": y[:, 1]})), X)
-    for method, value in answers(regressor().fit(X, y), X).items():
+    found = predict_all(regressor().fit(X, library.DataFrame({"u": y[:, 0], "v": y[:, 1]})), X)
+    for method, value in predict_all(regressor().fit(X, y), X).items():
         np.testing.assert_allclose(found[method], value, rtol=1e-12, err_msg=method)
 
 
 def test_the_index_of_a_frame_is_ignored(make, y):
     X = pd.DataFrame(table(), columns=list("abc"), index=np.arange(N)[::-1])
     weights = pd.Series(np.linspace(1, 2, N), index=np.roll(np.arange(N), 3))
-    found = answers(make().fit(X, pd.Series(y, index=np.arange(N) + 5), sample_weight=weights), X)
+    found = predict_all(
+        make().fit(X, pd.Series(y, index=np.arange(N) + 5), sample_weight=weights), X
+    )
     plain = make().fit(X, y, sample_weight=weights.to_numpy())
-    assert_same_answers(found, answers(plain, X))
+    assert_same_predictions(found, predict_all(plain, X))
 
 
 # Columns that are neither numbers nor categories; tests/_tables has the others
@@ -169,7 +171,7 @@ def test_columns_of_one_name_are_refused(make, y):
 
 
 @pytest.mark.parametrize("missing", [np.nan, None, pd.NA, pd.NaT], ids=str)
-def test_missing_labels_are_refused_with_the_way_out(missing):
+def test_the_error_about_missing_labels_explains_the_solution(missing):
     labels = np.array(["u", "v"] * (N // 2), dtype=object)
     labels[[3, 8]] = missing
     with pytest.raises(ValueError, match=r"y has 2 missing labels .*rows 3, 8.*Remove"):
@@ -299,19 +301,19 @@ def test_unfitted_use(make, y, method):
 
 
 def test_one_row_to_predict(make, y, references):
-    found = answers(make().fit(table(), y), table()[:1])
+    found = predict_all(make().fit(table(), y), table()[:1])
     expected = {method: value[:1] for method, value in references[make].items()}
     if "sample_y" in found:  # each call draws anew
         assert found.pop("sample_y").shape == (1, 2)
         del expected["sample_y"]
-    assert_close_answers(expected, found)
+    assert_close_predictions(expected, found)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_a_few_rows_to_fit(make, y, n):
     X = table()
     model = make(n_members=2).fit(X[:n], y[:n])
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     assert len(model.anchors_) == n
     if n == 1:
         np.testing.assert_array_equal(model.predict(X), np.repeat(y[:1], N))
@@ -324,7 +326,7 @@ def test_too_few_rows_to_hold_out(make, y):
 
 def test_one_feature(make, y):
     X = table()[:, :1]
-    assert_finite(answers(make().fit(X, y), X))
+    assert_finite(predict_all(make().fit(X, y), X))
 
 
 def test_more_anchors_than_rows(make, y):
@@ -332,24 +334,24 @@ def test_more_anchors_than_rows(make, y):
     n_distinct = len(np.unique(table(), axis=0))
     assert model.anchors_.shape == (n_distinct, 3)
     assert model.n_components_ == n_distinct
-    assert_finite(answers(model, table()))
+    assert_finite(predict_all(model, table()))
 
 
 def test_a_batch_larger_than_the_data(make, y):
     X = table()
-    found = answers(make(batch_size=10_000).fit(X, y), X)
-    assert_same_answers(found, answers(make(batch_size=N).fit(X, y), X))
+    found = predict_all(make(batch_size=10_000).fit(X, y), X)
+    assert_same_predictions(found, predict_all(make(batch_size=N).fit(X, y), X))
 
 
 def test_a_column_vector_is_flattened_with_scikit_learns_warning(make, y):
     X = table()
     with pytest.warns(DataConversionWarning, match="column-vector"):
         model = make().fit(X, y[:, None])
-    assert_same_answers(answers(model, X), answers(make().fit(X, y), X))
+    assert_same_predictions(predict_all(model, X), predict_all(make().fit(X, y), X))
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_training_that_diverges_says_so(make, y, early_stopping):
+def test_divergence_is_an_error(make, y, early_stopping):
     model = make(learning_rate_init=1e35, max_iter=20, early_stopping=early_stopping)
     with pytest.raises(ValueError, match=r"Training diverged.*Lower learning_rate_init"):
         model.fit(table(), y)
@@ -357,13 +359,13 @@ def test_training_that_diverges_says_so(make, y, early_stopping):
         model.predict(table())
 
 
-def test_a_lazy_frame_says_how_to_collect_it(make, y):
+def test_the_error_about_a_lazy_frame_explains_collect(make, y):
     frame = pl.DataFrame(table(), schema=["a", "b", "c"]).lazy()
     with pytest.raises(ValueError, match=r"lazy frame.*collect"):
         make().fit(frame, y)
 
 
-def test_none_among_the_targets_is_refused_and_dates_are(regression_data):
+def test_targets_that_are_none_or_dates_are_rejected(regression_data):
     X, y = regression_data
     missing = y.astype(object)
     missing[7] = None

@@ -1,4 +1,4 @@
-"""Docstrings, comments, messages and pages avoid phrases that need a second reading.
+"""Docstrings, comments, messages, pages and names of tests avoid phrases that are hard to read.
 
 `python -m tests.test_language` lists the hits in all sources and pages.
 """
@@ -18,6 +18,7 @@ SOURCES = (
     "tools/*.py",
     "docs/*.py",
     "docs/examples/*.py",
+    "tests/**/*.py",
 )
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.rst")
 
@@ -93,9 +94,19 @@ def get_name(path):
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", find_files(PATHS), ids=get_name)
+# This file lists the phrases.
+@pytest.mark.parametrize(
+    "path", [path for path in find_files(PATHS) if path != Path(__file__)], ids=get_name
+)
 def test_no_banned_phrase(path):
     assert find_hits(path) == []
+
+
+@pytest.mark.parametrize("path", find_files(["tests/**/*.py"]), ids=get_name)
+def test_no_banned_phrase_in_names_of_tests(path):
+    names = re.findall(r"def test_(\w+)", path.read_text(encoding="utf-8"))
+    sentences = [name.replace("_", " ") for name in names]
+    assert not [s for s in sentences for pattern in PATTERNS if pattern.search(s)]
 
 
 SOURCE = '''

@@ -35,7 +35,7 @@ def loaded_after(code):
     return HEAVY & set(run(code).split())
 
 
-def test_the_import_alone_loads_no_heavy_package():
+def test_import_loads_no_heavy_package():
     names = ", ".join(PACKAGES)
     assert loaded_after(f"import {names}\ndir(sk_deltauq), sk_deltauq.__version__") == set()
 
@@ -118,6 +118,6 @@ def test_type_checkers_see_the_same_names(package):
     assert {name for _, name in given} <= set(module.__all__)
 
 
-def test_what_is_light_is_there_at_once():
+def test_light_names_are_loaded_with_the_package():
     assert set(sk_deltauq.__all__) >= {"UncertaintyWarning", "exceptions"}
     assert sk_deltauq.UncertaintyWarning is sk_deltauq.exceptions.UncertaintyWarning

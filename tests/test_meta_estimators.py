@@ -41,10 +41,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
 from sk_deltauq.metrics import crps_scorer, gaussian_nll, nll_scorer
 from tests._helpers import (
-    answers,
     assert_finite,
-    assert_same_answers,
+    assert_same_predictions,
     classifier,
+    predict_all,
     regressor,
 )
 
@@ -102,7 +102,7 @@ def test_set_output_of_the_steps_before_gives_feature_names(make, data, containe
     skip_if_names_are_unseen(X)
     pipeline = make_pipeline(scaler, make()).set_output(transform=container).fit(X, y)
     assert list(pipeline[-1].feature_names_in_) == list(X.columns)
-    assert_finite(answers(pipeline[-1], scaler.transform(X)))
+    assert_finite(predict_all(pipeline[-1], scaler.transform(X)))
     with pytest.raises(ValueError, match="feature names"):
         pipeline.predict(X[list(X.columns)[::-1]])
 
@@ -127,14 +127,14 @@ def test_feature_names_are_checked(make, data, library):
         model.predict(X)
     with pytest.raises(ValueError, match="feature names should match"):
         model.partial_fit(renamed, y)
-    assert_finite(answers(model, frame))
+    assert_finite(predict_all(model, frame))
     assert not hasattr(make().fit(X, y), "feature_names_in_")
 
 
 # Selection
 
 
-def test_grid_search_over_what_users_tune_with_a_score_of_the_distribution(named):
+def test_grid_search_with_a_score_of_the_distribution(named):
     X, y = named
     # "tanh", because a net of four rectified units can be dead: the std of `noise=None` is then 0.
     model = make_pipeline(encoder(), regressor(max_iter=2, activation="tanh"))
@@ -153,7 +153,7 @@ def test_grid_search_over_what_users_tune_with_a_score_of_the_distribution(named
     assert search.best_score_ == scores.max()
     mean, std = search.best_estimator_.predict(X, return_std=True)
     assert np.isfinite([mean, std]).all()
-    # Alone and inside a worker, whatever its number of threads, the model is the same.
+    # The model is the same in this process and in a worker with any number of threads.
     alone = GridSearchCV(model, grid, scoring=nll_scorer, cv=2, error_score="raise").fit(X, y)
     np.testing.assert_allclose(alone.cv_results_["mean_test_score"], scores, rtol=1e-5)
 
@@ -300,18 +300,18 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
-def test_pickle_and_joblib_keep_every_answer(make, data, params, tmp_path):
+def test_predictions_are_the_same_after_pickle_and_joblib(make, data, params, tmp_path):
     X, y = data
     model = make(**params).fit(X, y)
-    expected = answers(model, X)
+    expected = predict_all(model, X)
     joblib.dump(model, tmp_path / "model")
     copies = [pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model")]
     copies.append(joblib.load(tmp_path / "model", mmap_mode="r"))
     for copy in copies:
-        assert_same_answers(answers(copy, X), expected)
+        assert_same_predictions(predict_all(copy, X), expected)
     model.set_params(early_stopping=False).partial_fit(X, y)
     copies[0].set_params(early_stopping=False).partial_fit(X, y)
-    assert_same_answers(answers(copies[0], X), answers(model, X))
+    assert_same_predictions(predict_all(copies[0], X), predict_all(model, X))
 
 
 def test_fits_in_other_processes_are_the_same_model(make, data):
@@ -319,8 +319,8 @@ def test_fits_in_other_processes_are_the_same_model(make, data):
     models = [make(**params) for params in SETTINGS]
     there = Parallel(n_jobs=2)(delayed(_fit)(clone(m), X, y) for m in models)
     for model, fitted in zip(models, there, strict=True):
-        found = answers(fitted, X)
-        for method, value in answers(model.fit(X, y), X).items():
+        found = predict_all(fitted, X)
+        for method, value in predict_all(model.fit(X, y), X).items():
             if value.dtype.kind == "f":
                 np.testing.assert_allclose(found[method], value, rtol=1e-5, atol=1e-6)
 
@@ -370,7 +370,7 @@ def test_nothing_is_printed_and_no_file_is_left(
     monkeypatch.chdir(tmp_path)
     X, y = data
     model = make(early_stopping=early_stopping).fit(X, y)
-    answers(model, X)
+    predict_all(model, X)
     model.set_params(early_stopping=False).partial_fit(X, y)
     assert capfd.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,12 @@ from sklearn.model_selection import cross_val_predict
 import sk_deltauq
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._methods import search
-from tests._helpers import answers, assert_close_answers, assert_finite, assert_same_answers
+from tests._helpers import (
+    assert_close_predictions,
+    assert_finite,
+    assert_same_predictions,
+    predict_all,
+)
 
 SMALL = {"hidden_layer_sizes": (16,), "max_iter": 5, "n_anchors": 4, "random_state": 0}
 
@@ -53,7 +58,7 @@ def test_targets_in_random_order_score_like_the_marginal():
     assert np.max(model.best_validation_score_) < -0.5 * np.log(2 * np.pi * np.e) + 0.25
 
 
-def test_distances_count_what_the_neighbours_tell():
+def test_distances_weigh_the_features_that_matter():
     """The target jumps between the values of one feature: it has no slope at a training row."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 3, 400), rng.uniform(-1, 1, size=(400, 2))])
@@ -66,17 +71,17 @@ def test_distances_count_what_the_neighbours_tell():
     np.testing.assert_array_equal(again._trained_.kept["_inflation_"].weights, weights)
 
 
-def test_the_answer_does_not_depend_on_other_rows():
+def test_the_prediction_does_not_depend_on_other_rows():
     X, y = rough_data()
     model = make().fit(X, y)
-    whole = answers(model, X[:40])
+    whole = predict_all(model, X[:40])
     for part in (slice(0, 1), slice(7, 20)):
-        few = {k: v for k, v in answers(model, X[:40][part]).items() if k != "sample_y"}
-        assert_close_answers(few, {k: whole[k][part] for k in few})
+        few = {k: v for k, v in predict_all(model, X[:40][part]).items() if k != "sample_y"}
+        assert_close_predictions(few, {k: whole[k][part] for k in few})
 
 
 @pytest.mark.parametrize("params", [{}, {"n_members": 2, "refine_mean": True}, {"noise": None}])
-def test_the_torch_module_gives_the_same_answer(params):
+def test_the_torch_module_predicts_the_same(params):
     X, y = rough_data(300)
     X[:100] = X[:100].round(1)  # many rows are equally near
     model = make(**params).fit(X, y)
@@ -108,9 +113,9 @@ def test_a_model_survives_pickle_and_file(params, tmp_path):
     model = make(**params).fit(X, y)
     model.save(tmp_path / "model")
     for copy in (pickle.loads(pickle.dumps(model)), sk_deltauq.load(tmp_path / "model")):
-        assert_same_answers(answers(copy, X), answers(model, X))
+        assert_same_predictions(predict_all(copy, X), predict_all(model, X))
         copy.set_params(warm_start=True).fit(X, y)
-        assert_finite(answers(copy, X))
+        assert_finite(predict_all(copy, X))
 
 
 @pytest.fixture
@@ -143,8 +148,8 @@ def test_an_approximate_search_is_almost_as_good(params, clustered, tmp_path):
     model.save(tmp_path / "model")
     for copy in (pickle.loads(pickle.dumps(model)), sk_deltauq.load(tmp_path / "model")):
         assert searches_clusters(copy)
-        assert_same_answers(answers(copy, X[:50]), answers(model, X[:50]))
-    assert_finite(answers(model.partial_fit(X[600:], y[600:]), X[:50]))
+        assert_same_predictions(predict_all(copy, X[:50]), predict_all(model, X[:50]))
+    assert_finite(predict_all(model.partial_fit(X[600:], y[600:]), X[:50]))
 
 
 def test_an_approximate_search_leaks_no_targets(clustered):
@@ -162,7 +167,7 @@ def test_a_search_among_few_rows_gives_the_same_predictions():
     pytest.importorskip("faiss")
     X, y = rough_data()
     exact, approximate = (make(neighbor_search=k).fit(X, y) for k in ("exact", "approximate"))
-    assert_same_answers(answers(approximate, X[:50]), answers(exact, X[:50]))
+    assert_same_predictions(predict_all(approximate, X[:50]), predict_all(exact, X[:50]))
 
 
 def test_an_approximate_search_without_faiss_fails_before_the_fit(monkeypatch):
@@ -172,7 +177,7 @@ def test_an_approximate_search_without_faiss_fails_before_the_fit(monkeypatch):
     with pytest.raises(ImportError, match="needs faiss"):
         model.fit(X, y)
     assert not hasattr(model, "n_networks_")
-    assert_finite(answers(model.set_params(anchors="random").fit(X, y), X[:20]))
+    assert_finite(predict_all(model.set_params(anchors="random").fit(X, y), X[:20]))
 
 
 def test_a_loaded_model_predicts_without_faiss(clustered, tmp_path, monkeypatch):
@@ -201,7 +206,7 @@ def test_rows_of_all_calls_may_be_neighbours():
         model.partial_fit(X[part], y[part])
     assert model.anchors_.shape == (600, 2)
     np.testing.assert_array_equal(model.anchors_, X)
-    assert_finite(answers(model, X[:20]))
+    assert_finite(predict_all(model, X[:20]))
 
 
 @pytest.mark.parametrize("partial", [False, True])
@@ -215,7 +220,7 @@ def test_the_pool_is_capped(partial):
     )
     assert model.anchors_.shape == (40, 2)
     assert {tuple(row) for row in model.anchors_} <= {tuple(row) for row in X}
-    assert_finite(answers(model, X[:20]))
+    assert_finite(predict_all(model, X[:20]))
 
 
 def test_rows_without_weight_are_no_neighbours():
@@ -223,7 +228,7 @@ def test_rows_without_weight_are_no_neighbours():
     weights = np.ones(300)
     weights[200:] = 0
     weighted = make().fit(X, np.where(weights > 0, y, 1e3), sample_weight=weights)
-    assert_same_answers(answers(weighted, X), answers(make().fit(X[:200], y[:200]), X))
+    assert_same_predictions(predict_all(weighted, X), predict_all(make().fit(X[:200], y[:200]), X))
 
 
 def test_several_targets_have_a_spread_each():
@@ -231,7 +236,7 @@ def test_several_targets_have_a_spread_each():
     Y = np.column_stack([y, X[:, 0], 100 * X[:, 1]])
     model = make(n_members=2).fit(X, Y)
     assert model.predict(X).shape == (300, 3)
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     np.testing.assert_allclose(model.predict(X)[:, 2], Y[:, 2], atol=60)
 
 
@@ -250,7 +255,7 @@ def test_groups_and_own_validation_rows():
     by_group = make().fit(X, y, groups=np.arange(300) // 10)
     own = make(early_stopping=True).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
     for model in (by_group, own):
-        assert_finite(answers(model, X))
+        assert_finite(predict_all(model, X))
     assert len(own.anchors_) == 200
 
 
@@ -265,7 +270,7 @@ def test_a_user_module_sees_the_row_and_its_neighbours():
     model = make(module=module, n_members=2).fit(X, y)
     # Two features; for two heads two differences, a mean, a spread and a distance.
     assert set(widths) == {2 + 2 * (2 + 1 + 1 + 1)}
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
 
 
 @pytest.mark.filterwarnings("ignore::sk_deltauq.exceptions.UncertaintyWarning")
@@ -274,12 +279,12 @@ def test_a_user_module_sees_the_row_and_its_neighbours():
 def test_few_rows(n, distinct):
     X = np.linspace(0, 1, n)[:, None] if distinct else np.ones((n, 1))
     model = make(max_iter=3).fit(X, np.arange(n, dtype=float))
-    assert_finite(answers(model, np.array([[0.0], [0.4], [1.0], [9.0]])))
+    assert_finite(predict_all(model, np.array([[0.0], [0.4], [1.0], [9.0]])))
 
 
 def test_equal_seeds_give_equal_models():
     X, y = rough_data()
-    assert_same_answers(*(answers(make(n_members=2).fit(X, y), X) for _ in range(2)))
+    assert_same_predictions(*(predict_all(make(n_members=2).fit(X, y), X) for _ in range(2)))
 
 
 def test_the_number_of_neighbours_is_fixed_while_training_continues():

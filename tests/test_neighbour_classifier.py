@@ -12,7 +12,12 @@ from sklearn.model_selection import cross_val_predict
 import sk_deltauq
 from sk_deltauq import DeltaUQClassifier
 from sk_deltauq._methods import search
-from tests._helpers import answers, assert_close_answers, assert_finite, assert_same_answers
+from tests._helpers import (
+    assert_close_predictions,
+    assert_finite,
+    assert_same_predictions,
+    predict_all,
+)
 
 SMALL = {"hidden_layer_sizes": (16,), "max_iter": 5, "n_anchors": 4, "random_state": 0}
 NAMES = np.array(["ash", "elm", "oak"])
@@ -54,16 +59,18 @@ def test_labels_in_random_order_score_like_the_class_frequencies():
     assert log_loss(y, proba) > np.log(3) - 0.03
 
 
-def test_the_answer_does_not_depend_on_other_rows():
+def test_the_prediction_does_not_depend_on_other_rows():
     X, y = board()
     model = make().fit(X, y)
-    whole = answers(model, X[:40])
+    whole = predict_all(model, X[:40])
     for part in (slice(0, 1), slice(7, 20)):
-        assert_close_answers(answers(model, X[:40][part]), {k: v[part] for k, v in whole.items()})
+        assert_close_predictions(
+            predict_all(model, X[:40][part]), {k: v[part] for k, v in whole.items()}
+        )
 
 
 @pytest.mark.parametrize("calibration", ["distance", "spread", "temperature", None])
-def test_the_torch_module_gives_the_same_answer(calibration):
+def test_the_torch_module_predicts_the_same(calibration):
     X, y = board()
     X[:100] = X[:100].round(1)  # many rows are equally near
     model = make(n_members=2, calibration=calibration).fit(X, y)
@@ -80,9 +87,9 @@ def test_a_model_survives_pickle_and_file(params, tmp_path):
     model = make(**params).fit(X, y)
     model.save(tmp_path / "model")
     for copy in (pickle.loads(pickle.dumps(model)), sk_deltauq.load(tmp_path / "model")):
-        assert_same_answers(answers(copy, X), answers(model, X))
+        assert_same_predictions(predict_all(copy, X), predict_all(model, X))
         copy.set_params(warm_start=True).fit(X, y)
-        assert_finite(answers(copy, X))
+        assert_finite(predict_all(copy, X))
 
 
 @pytest.mark.parametrize("corruption", [None, "swap"])
@@ -109,7 +116,7 @@ def test_rows_of_all_calls_may_be_neighbours():
     for part in np.split(order, 3):
         model.partial_fit(X[part], y[part], classes=NAMES)
     np.testing.assert_array_equal(model.anchors_, X[order])
-    assert_finite(answers(model, X[:20]))
+    assert_finite(predict_all(model, X[:20]))
     with pytest.raises(ValueError, match="fir"):
         model.partial_fit(X[:5], ["fir"] * 5)
 
@@ -118,7 +125,7 @@ def test_a_class_that_comes_later_has_no_neighbours_yet():
     X, y = board()
     known = y != "oak"
     model = make().partial_fit(X[known], y[known], classes=NAMES)
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     assert model.predict_proba(X).shape == (300, 3)
 
 
@@ -128,7 +135,7 @@ def test_rows_without_weight_are_no_neighbours():
     weights[200:] = 0
     changed = np.where(weights > 0, y, "ash")
     weighted = make().fit(X, changed, sample_weight=weights)
-    assert_same_answers(answers(weighted, X), answers(make().fit(X[:200], y[:200]), X))
+    assert_same_predictions(predict_all(weighted, X), predict_all(make().fit(X[:200], y[:200]), X))
 
 
 def test_class_weights_count_among_the_neighbours():
@@ -148,7 +155,7 @@ def test_a_table_with_text_and_gaps():
     X, y = board()
     table = pd.DataFrame({"a": X[:, 0], "kind": np.where(X[:, 1] > 3, "high", "low")})
     table.loc[::7, "a"] = np.nan
-    assert_finite(answers(make().fit(table, y), table))
+    assert_finite(predict_all(make().fit(table, y), table))
 
 
 def test_groups_and_own_validation_rows():
@@ -156,7 +163,7 @@ def test_groups_and_own_validation_rows():
     by_group = make().fit(X, y, groups=np.arange(300) // 10)
     own = make(early_stopping=True).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
     for model in (by_group, own):
-        assert_finite(answers(model, X))
+        assert_finite(predict_all(model, X))
     assert len(own.anchors_) == 200
 
 
@@ -171,7 +178,7 @@ def test_a_user_module_sees_the_row_and_its_neighbours():
     model = make(module=module, n_members=2).fit(X, y)
     # Two features; for two heads two differences, three shares with a spread each, a distance.
     assert set(widths) == {(2 + 2 * (2 + 3 + 3 + 1), 3)}
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
 
 
 @pytest.mark.filterwarnings("ignore::sk_deltauq.exceptions.UncertaintyWarning")
@@ -180,7 +187,7 @@ def test_a_user_module_sees_the_row_and_its_neighbours():
 def test_few_rows(n, distinct):
     X = np.linspace(0, 1, n)[:, None] if distinct else np.ones((n, 1))
     model = make(max_iter=3).fit(X, np.arange(n) % 2)
-    assert_finite(answers(model, np.array([[0.0], [0.4], [1.0], [9.0]])))
+    assert_finite(predict_all(model, np.array([[0.0], [0.4], [1.0], [9.0]])))
 
 
 def test_prediction_sets_and_outlier_scores():
@@ -197,7 +204,7 @@ def test_prediction_sets_and_outlier_scores():
 
 def test_equal_seeds_give_equal_models():
     X, y = board()
-    assert_same_answers(*(answers(make(n_members=2).fit(X, y), X) for _ in range(2)))
+    assert_same_predictions(*(predict_all(make(n_members=2).fit(X, y), X) for _ in range(2)))
 
 
 @pytest.mark.parametrize("kinds", [("neighbours", "random"), ("random", "neighbours")])

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from skorch.callbacks import Callback, Checkpoint, EarlyStopping, GradientNormClipping, LRScheduler
 
-from tests._helpers import answers, assert_finite, assert_same_answers, regressor
+from tests._helpers import assert_finite, assert_same_predictions, predict_all, regressor
 
 
 class MLP(torch.nn.Sequential):
@@ -35,7 +35,7 @@ def test_net_params_choose_the_optimizer(make, data):
     assert type(model.net_.optimizer_) is torch.optim.SGD
     groups = model.net_.optimizer_.param_groups
     assert {(group["momentum"], group["lr"]) for group in groups} == {(0.5, 0.25)}
-    # alpha acts on whatever optimizer there is
+    # alpha acts on any optimizer
     assert sorted({group["weight_decay"] for group in groups}) == [0, 0.5 / 20]
     assert type(make().fit(X, y).net_.optimizer_) is torch.optim.Adam
 
@@ -69,7 +69,7 @@ def test_skorchs_early_stopping_ends_training_and_nothing_else(
         X, y
     )
     assert model.n_iter_ == len(model.loss_curve_) == 4
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
 
 
 def test_skorchs_gradient_clipping_is_applied(make, data):
@@ -88,7 +88,7 @@ def test_skorchs_gradient_clipping_is_applied(make, data):
 def test_a_users_module_gets_anchor_and_difference(make, data, module, embedding):
     X, y = data
     model = make(module=module, n_members=2, embedding=embedding).fit(X, y)
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     members = model.net_.module_.core.members
     width = {None: 1, "sinusoidal": 7}[embedding] * X.shape[1]
     first = next(m for m in members[0].modules() if isinstance(m, torch.nn.Linear))
@@ -118,7 +118,7 @@ def test_a_users_linear_module_is_the_formula_of_the_paper(regression_data):
 def test_dropout_and_batch_norm_are_off_at_prediction(make, data):
     X, y = data
     model = make(module=MLP, early_stopping=True).fit(X, y)
-    assert_same_answers(answers(model, X), answers(model, X))
+    assert_same_predictions(predict_all(model, X), predict_all(model, X))
     batch_norm = model.net_.module_.core.members[0][1]
     before = batch_norm.running_mean.clone()
     assert before.abs().max() > 0
@@ -182,7 +182,7 @@ def test_torchs_defaults_are_the_users(data, make, params):
     torch.set_default_dtype(torch.float64)
     try:
         model = make(**params).fit(*data)
-        assert_finite(answers(model, data[0]))
+        assert_finite(predict_all(model, data[0]))
     finally:
         torch.set_default_dtype(torch.float32)
     weights = [*model.net_.module_.parameters(), *model.net_.criterion_.parameters()]
@@ -191,10 +191,10 @@ def test_torchs_defaults_are_the_users(data, make, params):
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_it_trains_in_any_mode_of_the_caller(make, data, mode):
-    expected = answers(make().fit(*data), data[0])
+    expected = predict_all(make().fit(*data), data[0])
     with mode():
         model = make().fit(*data)
-    assert_same_answers(answers(model, data[0]), expected)
+    assert_same_predictions(predict_all(model, data[0]), expected)
 
 
 def test_an_instance_of_a_module_is_refused(make, data):
@@ -202,7 +202,7 @@ def test_an_instance_of_a_module_is_refused(make, data):
         make(module=torch.nn.Linear(4, 2)).fit(*data)
 
 
-def test_what_skorch_or_the_optimizer_refuses_names_net_params(make, data):
+def test_errors_of_skorch_or_the_optimizer_name_net_params(make, data):
     with pytest.raises(ValueError, match=r"net_params=.*optimiser"):
         make(net_params={"optimiser": torch.optim.SGD}).fit(*data)
     with pytest.raises(ValueError, match=r"alpha=0\.1 .*weight_decay"):
@@ -210,7 +210,7 @@ def test_what_skorch_or_the_optimizer_refuses_names_net_params(make, data):
 
 
 @pytest.mark.parametrize("changes", [{"noise": None}, {"refine_mean": True}])
-def test_callbacks_rest_while_training_goes_on_with_all_rows(make, data, tmp_path, changes):
+def test_validation_callbacks_are_off_in_training_on_all_rows(make, data, tmp_path, changes):
     if not changes.keys() <= make().get_params().keys():
         pytest.skip("only regressors train on")
     callbacks = [Checkpoint(dirname=tmp_path), EarlyStopping(patience=3, load_best=True)]
@@ -221,7 +221,7 @@ def test_callbacks_rest_while_training_goes_on_with_all_rows(make, data, tmp_pat
     assert len(model.net_.callbacks_) == 2
 
 
-def test_callbacks_of_skorch_find_what_they_look_for(make, data, tmp_path):
+def test_the_history_has_the_records_that_callbacks_of_skorch_read(make, data, tmp_path):
     callbacks = [Checkpoint(dirname=tmp_path), LRScheduler("ReduceLROnPlateau")]
     model = make(
         net_params={"callbacks": callbacks}, learning_rate="constant", early_stopping=True
@@ -232,7 +232,7 @@ def test_callbacks_of_skorch_find_what_they_look_for(make, data, tmp_path):
     assert best == [loss <= min(losses[: i + 1]) for i, loss in enumerate(losses)]
 
 
-def test_fits_of_a_users_module_in_threads_are_those_alone(make, data):
+def test_fits_of_a_users_module_in_threads_equal_sequential_fits(make, data):
     def module(n_in, n_out):
         layers = torch.nn.Linear(n_in, 8), torch.nn.Dropout(), torch.nn.Linear(8, n_out)
         return torch.nn.Sequential(*layers)
@@ -240,11 +240,11 @@ def test_fits_of_a_users_module_in_threads_are_those_alone(make, data):
     torch.manual_seed(3)
     before = torch.get_rng_state()
     models = [make(module=module, random_state=i) for i in range(4)]
-    alone = [answers(clone(model).fit(*data), data[0]) for model in models]
+    alone = [predict_all(clone(model).fit(*data), data[0]) for model in models]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda model: answers(model.fit(*data), data[0]), models))
+        together = list(pool.map(lambda model: predict_all(model.fit(*data), data[0]), models))
     for one, other in zip(alone, together, strict=True):
-        assert_same_answers(one, other)
+        assert_same_predictions(one, other)
     assert torch.equal(before, torch.get_rng_state())
 
 

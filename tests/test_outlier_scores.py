@@ -84,7 +84,7 @@ def test_scores_of_the_logits(model, strange):
         np.testing.assert_allclose(model.outlier_score(strange, kind=kind), scores, rtol=1e-4)
 
 
-def test_the_distance_is_that_of_squashed_rows(model, X, strange):
+def test_the_distance_is_between_squashed_rows(model, X, strange):
     def squash(rows):
         z = scale_to_tensor(rows, model.x_scaler_).numpy()
         return z / np.sqrt(1 + (z / 3) ** 2)

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from skorch.callbacks import EarlyStopping, EpochScoring
 
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
-from tests._helpers import answers, assert_finite, assert_same_answers, regressor
+from tests._helpers import assert_finite, assert_same_predictions, predict_all, regressor
 
 CLASSES = {"regressor": DeltaUQRegressor, "classifier": DeltaUQClassifier}
 
@@ -116,12 +116,12 @@ def test_a_mistake_that_scikit_learn_cannot_see_names_the_parameter(make, data, 
 def test_a_mistake_in_a_parameter_leaves_the_last_fit_as_it_was(make, data, mistake):
     X, y = data
     model = make().fit(X, y)
-    before, params = answers(model, X), model.get_params()
+    before, params = predict_all(model, X), model.get_params()
     model.set_params(**LATER_MISTAKES[mistake])
     with pytest.raises(ValueError):  # noqa: PT011
         model.fit(X, y)
     model.set_params(**params)
-    assert_same_answers(answers(model, X), before)
+    assert_same_predictions(predict_all(model, X), before)
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:7", "mps", "xla", "meta", "warp", ""])
@@ -140,7 +140,7 @@ def test_a_device_that_is_not_there_is_refused(make, data, device):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_params_come_back_as_they_were_set(kind):
+def test_get_params_returns_the_set_values(kind):
     values = {
         name: object() if name != "net_params" else {"lr": 1}
         for name in inspect.signature(CLASSES[kind]).parameters
@@ -195,7 +195,7 @@ def test_fit_changes_no_parameter(make, data):
 def test_numpy_scalars_and_arrays_are_fine(make, data, params):
     X, y = data
     model = make(**params).fit(X, y)
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     sizes = np.atleast_1d(params.get("hidden_layer_sizes", (32,))).tolist()
     core = model.net_.module_.core
     assert [layer.weight.shape[1] for layer in [core.first, *core.rest]][:-1] == sizes
@@ -209,7 +209,7 @@ def test_parameters_set_after_a_fit_take_effect_at_the_next(make, data):
     assert model.n_iter_ == 2
     assert model.n_components_ == 14
     fresh = make(hidden_layer_sizes=(5, 4), n_anchors=7, max_iter=2, n_members=2).fit(X, y)
-    assert_same_answers(answers(model, X), answers(fresh, X))
+    assert_same_predictions(predict_all(model, X), predict_all(fresh, X))
 
 
 @pytest.mark.parametrize(
@@ -234,12 +234,12 @@ def test_a_parameter_has_an_effect(make, data, params):
 
 @pytest.mark.parametrize("n_rows", [74, 75])
 @pytest.mark.parametrize("module", [None, torch.nn.Linear])
-def test_a_regressors_own_network_has_waves_where_there_are_rows_enough(make, n_rows, module):
+def test_auto_embeds_the_features_if_there_are_enough_rows(make, n_rows, module):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n_rows, 3)), rng.integers(0, 2, n_rows)
     expected = "alternating" if make is regressor and module is None and n_rows == 75 else None
     models = [make(n_members=2, module=module, embedding=e).fit(X, y) for e in ("auto", expected)]
-    assert_same_answers(*(answers(model, X) for model in models))
+    assert_same_predictions(*(predict_all(model, X) for model in models))
     waves = make(n_members=2, module=module, embedding="sinusoidal").fit(X, y)
     assert not np.allclose(waves.predict(X, True)[1], models[0].predict(X, True)[1], rtol=1e-3)
 

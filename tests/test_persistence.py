@@ -1,4 +1,4 @@
-"""`save` and `load`: the same answers to the last bit, and training that goes on the same way."""
+"""`save` and `load`: the same predictions to the last bit, and the same continued training."""
 
 import json
 import subprocess
@@ -20,10 +20,10 @@ from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines, load
 from sk_deltauq._storage.files import read_file, write_file
 from tests._helpers import (
     ONE_PER_METHOD,
-    answers,
-    assert_same_answers,
+    assert_same_predictions,
     classifier,
     mark_long,
+    predict_all,
     regressor,
 )
 
@@ -50,7 +50,7 @@ def target(model):
 
 def all_answers(model, X=X):
     """What every public method says."""
-    found, dist = answers(model, X), model.predict_dist(X)
+    found, dist = predict_all(model, X), model.predict_dist(X)
     if is_classifier(model):
         return {**found, "dist": dist.logits}
     found["keywords"] = np.concatenate(
@@ -89,7 +89,7 @@ def plain(value):
 
 
 @pytest.mark.parametrize("name", mark_long(NAMES, ONE_PER_METHOD))
-def test_every_estimator_keeps_every_answer(name, stored):
+def test_every_estimator_predicts_the_same_after_loading(name, stored):
     model = estimator(name)
     y = target(model)
     model.fit(X, y)
@@ -99,26 +99,26 @@ def test_every_estimator_keeps_every_answer(name, stored):
     assert repr(again) == repr(model)
     assert plain(vars(again)) == plain(vars(model))
     expected = all_answers(model)
-    assert_same_answers(all_answers(again), expected)
-    assert_same_answers(all_answers(stored(again)), expected)
+    assert_same_predictions(all_answers(again), expected)
+    assert_same_predictions(all_answers(stored(again)), expected)
     far = 100 * X[:5]
-    assert_same_answers(answers(again, far), answers(model, far))
+    assert_same_predictions(predict_all(again, far), predict_all(model, far))
 
 
 @pytest.mark.parametrize("name", mark_long(NAMES, ONE_PER_METHOD))
-def test_every_estimator_goes_on_training_in_the_same_way(name, stored):
+def test_every_estimator_continues_training_after_loading(name, stored):
     model = estimator(name, warm_start=True)
     y = target(model)
     again = stored(model.fit(X, y))
     for one in (model, again):
         one.fit(X[:50], y[:50])
-    assert_same_answers(answers(again, X), answers(model, X))
+    assert_same_predictions(predict_all(again, X), predict_all(model, X))
     for one in (model, again):
         one.set_params(early_stopping=False).partial_fit(X[:20], y[:20])
     again = stored(again)
     for one in (model, again):
         one.partial_fit(X[20:40], y[20:40])
-    assert_same_answers(answers(again, X), answers(model, X))
+    assert_same_predictions(predict_all(again, X), predict_all(model, X))
     assert again.loss_curve_ == model.loss_curve_
 
 
@@ -145,13 +145,13 @@ REGRESSORS = [
 def test_options_of_regressors(params, stored):
     model = estimator("DeltaUQRegressor", **params).fit(X, Y)
     again = stored(model)
-    assert_same_answers(all_answers(again), all_answers(model))
+    assert_same_predictions(all_answers(again), all_answers(model))
     for name, value in model.get_params(deep=False).items():
         if name != "random_state":
             assert plain(getattr(again, name)) == plain(value), name
     for one in (model, again):
         one.set_params(early_stopping=False).partial_fit(X[:20], Y[:20])
-    assert_same_answers(answers(again, X), answers(model, X))
+    assert_same_predictions(predict_all(again, X), predict_all(model, X))
 
 
 CODES = np.unique(LABELS, return_inverse=True)[1]
@@ -170,7 +170,7 @@ def test_class_labels_keep_their_type(y, stored):
     model = estimator("DeltaUQClassifier", calibration="spread").fit(X, y)
     again = stored(model)
     assert plain(again.classes_) == plain(model.classes_)
-    assert_same_answers(all_answers(again), all_answers(model))
+    assert_same_predictions(all_answers(again), all_answers(model))
 
 
 @pytest.mark.parametrize("weights", ["balanced", {"ash": 2, "beech": 1.5, "cedar": 1}])
@@ -178,7 +178,7 @@ def test_class_weights(weights, stored):
     model = estimator("DeltaUQClassifier", class_weight=weights).fit(X, LABELS)
     again = stored(model)
     assert again.class_weight == weights
-    assert_same_answers(all_answers(again), all_answers(model))
+    assert_same_predictions(all_answers(again), all_answers(model))
 
 
 def test_class_weights_of_numbers(stored):
@@ -191,7 +191,7 @@ def test_class_weights_of_numbers(stored):
 def test_several_outputs(name, stored):
     model = estimator(name, target_transform="yeo-johnson", noise="homoscedastic")
     model.fit(X, np.column_stack([Y, -Y, np.ones(N)]))  # the last one is constant
-    assert_same_answers(all_answers(stored(model)), all_answers(model))
+    assert_same_predictions(all_answers(stored(model)), all_answers(model))
 
 
 def test_names_weights_groups_and_own_rows_to_hold_out(stored):
@@ -200,11 +200,11 @@ def test_names_weights_groups_and_own_rows_to_hold_out(stored):
     model = estimator("DeltaUQRegressor").fit(table, Y, sample_weight=weights, groups=groups)
     again = stored(model)
     assert again.feature_names_in_.tolist() == ["a", "b", "c"]
-    assert_same_answers(all_answers(again, table), all_answers(model, table))
+    assert_same_predictions(all_answers(again, table), all_answers(model, table))
     with pytest.raises(ValueError, match="feature names"):
         again.predict(table.rename(columns={"a": "z"}))
     model.fit(X[:40], Y[:40], X_val=X[40:], y_val=Y[40:])
-    assert_same_answers(all_answers(stored(model)), all_answers(model))
+    assert_same_predictions(all_answers(stored(model)), all_answers(model))
 
 
 TABLE = pd.DataFrame(
@@ -224,9 +224,9 @@ def test_tables_with_categories_and_gaps(name, stored):
         name, categorical_features="from_dtype", missing_values="indicator", early_stopping="auto"
     )
     again = stored(model.fit(TABLE, target(model)))
-    assert_same_answers(all_answers(again, TABLE), all_answers(model, TABLE))
+    assert_same_predictions(all_answers(again, TABLE), all_answers(model, TABLE))
     new = TABLE.assign(town="Lima")
-    assert_same_answers(all_answers(again, new), all_answers(model, new))
+    assert_same_predictions(all_answers(again, new), all_answers(model, new))
     names = again.encoder_.get_feature_names_out().tolist()
     assert names == model.encoder_.get_feature_names_out().tolist()
     assert {"size", "missingindicator_size", "town_Rome", "kind_b"} <= {*names}
@@ -235,7 +235,7 @@ def test_tables_with_categories_and_gaps(name, stored):
 def test_conformal_intervals_of_new_rows(stored):
     model = estimator("DeltaUQRegressor").fit(X[:40], Y[:40]).conformalize(X[40:], Y[40:])
     again = stored(model)
-    assert_same_answers(all_answers(again), all_answers(model))
+    assert_same_predictions(all_answers(again), all_answers(model))
     assert again._conformity_.n_rows == 20
 
 
@@ -243,14 +243,14 @@ def test_conformal_intervals_of_new_rows(stored):
 def test_a_model_that_has_only_seen_partial_fit(name, stored):
     model = estimator(name, early_stopping=False)
     model.partial_fit(X[:30], target(model)[:30])
-    assert_same_answers(all_answers(stored(model)), all_answers(model))
+    assert_same_predictions(all_answers(stored(model)), all_answers(model))
 
 
 def test_the_chosen_dropout_rate(stored):
     model = estimator("MCDropoutRegressor", dropout="auto").fit(X, Y)
     again = stored(model)
     assert again.dropout_ == model.dropout_
-    assert_same_answers(all_answers(again), all_answers(model))
+    assert_same_predictions(all_answers(again), all_answers(model))
 
 
 def test_requests_for_metadata(stored):
@@ -283,31 +283,31 @@ class Net(torch.nn.Sequential):
 @pytest.mark.parametrize(
     "name", ["DeltaUQRegressor", "DeltaUQClassifier", "DeepEnsembleRegressor"]
 )
-def test_a_module_is_handed_back(name, stored, tmp_path):
+def test_load_takes_the_module_of_the_user(name, stored, tmp_path):
     model = estimator(name, module=Net, embedding="sinusoidal")
     y = target(model)
     again = stored(model.fit(X, y), module=Net)
     assert again.module is Net
-    assert_same_answers(all_answers(again), all_answers(model))
+    assert_same_predictions(all_answers(again), all_answers(model))
     for one in (model, again):
         one.set_params(early_stopping=False).partial_fit(X, y)
-    assert_same_answers(answers(again, X), answers(model, X))
+    assert_same_predictions(predict_all(again, X), predict_all(model, X))
     with pytest.raises(ValueError, match=r"module=<class .*Net'>.*load\(path, module=\.\.\.\)"):
         load(tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match="pass the module of the fit"):
         load(tmp_path / "model.safetensors", module=torch.nn.Linear)
 
 
-def test_callbacks_are_handed_back(stored, tmp_path):
+def test_load_takes_the_callbacks_of_the_user(stored, tmp_path):
     net_params = {"callbacks": [("timer", EpochTimer())], "optimizer": torch.optim.AdamW}
     model = estimator("DeltaUQRegressor", net_params=net_params).fit(X, Y)
     again = stored(model, net_params=net_params)
     assert again.net_params is net_params
-    assert_same_answers(all_answers(again), all_answers(model))
+    assert_same_predictions(all_answers(again), all_answers(model))
     for one in (model, again):
         one.set_params(early_stopping=False).partial_fit(X, Y)
-    assert_same_answers(answers(again, X), answers(model, X))
-    assert_same_answers(all_answers(stored(model, net_params=None)), all_answers(model))
+    assert_same_predictions(predict_all(again, X), predict_all(model, X))
+    assert_same_predictions(all_answers(stored(model, net_params=None)), all_answers(model))
     with pytest.raises(ValueError, match=r"has net_params=.*EpochTimer.*load\(path, net_params="):
         load(tmp_path / "model.safetensors")
 
@@ -472,4 +472,4 @@ def test_where_there_is_no_gpu_the_model_is_on_the_cpu(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.warns(UserWarning, match=r"device='cuda:0', which is not available.* on the CPU"):
         again = load(tmp_path / "model")
-    assert_same_answers(answers(again, X), answers(model, X))
+    assert_same_predictions(predict_all(again, X), predict_all(model, X))

@@ -139,7 +139,7 @@ def test_moments_are_the_law_of_total_variance(scaled, n_parts, inflation, n_com
     assert torch.equal(total_alone, total)
 
 
-def test_the_mean_alone_needs_no_distance_from_the_training_rows(scaled):
+def test_the_mean_needs_no_distance_from_the_training_rows(scaled):
     class Refuse(nn.Module):
         def forward(self, x):
             raise AssertionError("the inflation is not needed")
@@ -354,7 +354,7 @@ def test_a_network_and_its_head_are_the_module(model):
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 7, 33])
-def test_answers_agree_across_batch_sizes(model, n_rows):
+def test_predictions_agree_across_batch_sizes(model, n_rows):
     """To 1e-6 of the value and of the spread of y: float32 sums in another order."""
     X = np.random.default_rng(3).uniform(-1, 2, size=(66, 3))
     near = {"rtol": 1e-6, "atol": 1e-6 * model.y_scaler_.scale_[0]}

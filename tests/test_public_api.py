@@ -126,7 +126,7 @@ def test_estimators_describe_shared_parameters_alike(capsys):
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_documented_defaults_are_those_of_the_signature(name):
+def test_documented_defaults_equal_the_signature(name):
     signature = inspect.signature(load(name)).parameters
     documented = {
         parameter.name: ast.literal_eval(default)

@@ -233,7 +233,7 @@ def test_numbers_need_no_levels():
     assert (model._rarity_.variances == 0).all()
 
 
-def test_partial_fit_keeps_what_fit_found():
+def test_partial_fit_keeps_the_levels_of_fit():
     (kinds, number, y), *_ = draw_table(0)
     X = to_array(kinds, number)
     first = DeltaUQRegressor(random_state=0)

@@ -9,11 +9,11 @@ import torch
 from sk_deltauq._methods.anchored import Anchored
 from tests._helpers import (
     ESTIMATORS,
-    answers,
-    assert_close_answers,
-    assert_same_answers,
+    assert_close_predictions,
+    assert_same_predictions,
     assert_stacked_is_alone,
     member_weights,
+    predict_all,
     regressor,
 )
 
@@ -48,7 +48,7 @@ def test_one_seed_gives_one_model_bit_for_bit_in_any_global_random_state(make, d
         np.random.seed(seed)  # noqa: NPY002
         torch.manual_seed(seed)
         models.append(make(**params).fit(X, y))
-    assert_same_answers(*(answers(model, X) for model in models))
+    assert_same_predictions(*(predict_all(model, X) for model in models))
     np.testing.assert_array_equal(models[0].anchors_, models[1].anchors_)
     assert models[0].loss_curve_ == models[1].loss_curve_
 
@@ -68,7 +68,7 @@ def test_a_random_state_instance_is_moved_on_and_reproducible(make, data):
     X, y = data
     one, other = (np.random.RandomState(5) for _ in range(2))
     first, again = make(random_state=one).fit(X, y), make(random_state=other).fit(X, y)
-    assert_same_answers(answers(first, X), answers(again, X))
+    assert_same_predictions(predict_all(first, X), predict_all(again, X))
     second = make(random_state=one).fit(X, y)
     assert not np.array_equal(first.predict(X, True)[1], second.predict(X, True)[1])
 
@@ -77,8 +77,8 @@ def test_fitting_again_is_as_good_as_fitting_a_new_estimator(make, data):
     X, y = data
     model = make(n_members=2).fit(X[:50], y[:50])
     model.fit(X[:, :2], y)
-    assert_same_answers(
-        answers(model, X[:, :2]), answers(make(n_members=2).fit(X[:, :2], y), X[:, :2])
+    assert_same_predictions(
+        predict_all(model, X[:, :2]), predict_all(make(n_members=2).fit(X[:, :2], y), X[:, :2])
     )
 
 
@@ -89,8 +89,8 @@ def test_partial_fit_is_reproducible(make, data):
         model = make()
         for rows in (slice(0, 30), slice(30, 50), slice(50, 60)):
             model.partial_fit(X[rows], y[rows])
-        found.append(answers(model, X))
-    assert_same_answers(*found)
+        found.append(predict_all(model, X))
+    assert_same_predictions(*found)
 
 
 # The global state
@@ -101,7 +101,7 @@ def test_partial_fit_is_reproducible(make, data):
 def test_global_state_is_kept(make, data, params):
     X, y = data
     model = make(**params).fit(X, y)
-    answers(model, X)
+    predict_all(model, X)
     model.set_params(early_stopping=False).partial_fit(X, y)
 
 
@@ -147,13 +147,13 @@ def test_any_default_dtype_of_torch_is_fine(make, data):
     reference = make(n_members=2, embedding="sinusoidal").fit(X, y)
     torch.set_default_dtype(torch.float64)
     try:
-        found = answers(reference, X)
+        found = predict_all(reference, X)
         model = make(n_members=2, embedding="sinusoidal").fit(X, y)
         assert torch.get_default_dtype() == torch.float64
     finally:
         torch.set_default_dtype(torch.float32)
-    assert_same_answers(found, answers(reference, X))
-    assert_same_answers(answers(model, X), found)
+    assert_same_predictions(found, predict_all(reference, X))
+    assert_same_predictions(predict_all(model, X), found)
 
 
 def test_fit_works_where_gradients_are_off(make, data):
@@ -162,7 +162,7 @@ def test_fit_works_where_gradients_are_off(make, data):
     with torch.no_grad():
         model = make().fit(X, y)
         assert not torch.is_grad_enabled()
-    assert_same_answers(answers(model, X), answers(reference, X))
+    assert_same_predictions(predict_all(model, X), predict_all(reference, X))
 
 
 # The same row
@@ -171,21 +171,21 @@ def test_fit_works_where_gradients_are_off(make, data):
 @pytest.mark.parametrize(
     "rows", [[0], [699], [5, 3, 3], slice(None, None, -1), slice(0, 257)], ids=str
 )
-def test_a_row_has_the_same_answer_whatever_rows_come_with_it(fitted, rows):
+def test_the_prediction_of_a_row_does_not_depend_on_other_rows(fitted, rows):
     model, X = fitted
-    together, apart = answers(model, X), answers(model, X[rows])
+    together, apart = predict_all(model, X), predict_all(model, X[rows])
     # Samples differ: they are drawn anew for each call.
     together.pop("sample_y", None), apart.pop("sample_y", None)
-    assert_close_answers({k: v[rows] for k, v in together.items()}, apart)
+    assert_close_predictions({k: v[rows] for k, v in together.items()}, apart)
 
 
-def test_a_row_has_the_same_distribution_whatever_rows_come_with_it(fitted):
+def test_the_distribution_of_a_row_does_not_depend_on_other_rows(fitted):
     model, X = fitted
     together, alone = model.predict_dist(X), model.predict_dist(X[10:11])
     names = ("mean", "std", "epistemic", "aleatoric")
     if not hasattr(together, "mean"):
         names = ("proba", "log_proba", "entropy", "mutual_information")
-    assert_close_answers(
+    assert_close_predictions(
         {name: getattr(together, name)[10:11] for name in names},
         {name: getattr(alone, name) for name in names},
     )
@@ -193,9 +193,9 @@ def test_a_row_has_the_same_distribution_whatever_rows_come_with_it(fitted):
 
 def test_predict_is_pure(fitted):
     model, X = fitted
-    first = answers(model, X)
+    first = predict_all(model, X)
     for _ in range(2):
-        assert_same_answers(answers(model, X), first)
+        assert_same_predictions(predict_all(model, X), first)
 
 
 @pytest.fixture
@@ -209,22 +209,22 @@ def two_threads():
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_several_threads_get_the_same_answers(fitted):
+def test_several_threads_predict_the_same(fitted):
     model, X = fitted
     X = X[:200]
-    expected = answers(model, X)
+    expected = predict_all(model, X)
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda _: answers(model, X), range(8)):
-            assert_same_answers(found, expected)
+        for found in pool.map(lambda _: predict_all(model, X), range(8)):
+            assert_same_predictions(found, expected)
 
 
 @pytest.mark.usefixtures("two_threads")
 def test_several_threads_fit_the_same_model(make, data):
     X, y = data
-    expected = answers(make().fit(X, y), X)
+    expected = predict_all(make().fit(X, y), X)
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda _: answers(make().fit(X, y), X), range(4)):
-            assert_same_answers(found, expected)
+        for found in pool.map(lambda _: predict_all(make().fit(X, y), X), range(4)):
+            assert_same_predictions(found, expected)
 
 
 # Members

@@ -6,17 +6,17 @@ import pytest
 from tests._helpers import (
     LEARN,
     N,
-    answers,
-    assert_close_answers,
+    assert_close_predictions,
     assert_finite,
-    assert_same_answers,
+    assert_same_predictions,
+    predict_all,
     regressor,
     table,
 )
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_a_row_of_weight_zero_is_as_good_as_absent(make, y, early_stopping):
+def test_a_row_of_weight_zero_is_ignored(make, y, early_stopping):
     X = table()
     weights = np.random.default_rng(1).integers(0, 3, N).astype(float)
     there = weights > 0
@@ -25,7 +25,7 @@ def test_a_row_of_weight_zero_is_as_good_as_absent(make, y, early_stopping):
     params = {"early_stopping": early_stopping, "n_anchors": 30, "batch_size": 8}
     weighted = make(**params).fit(X, y, sample_weight=weights)
     removed = make(**params).fit(X[there], y[there], sample_weight=weights[there])
-    assert_same_answers(answers(weighted, X), answers(removed, X))
+    assert_same_predictions(predict_all(weighted, X), predict_all(removed, X))
     np.testing.assert_array_equal(weighted.anchors_, removed.anchors_)
     assert weighted.anchors_.max() < 100
 
@@ -38,11 +38,11 @@ def test_weights_count_rows_with_missing_values(make, y):
     weights[:9] = 2
     weighted = make().fit(X, y, sample_weight=weights)
     repeated = make().fit(np.vstack([X, X[:9]]), np.r_[y, y[:9]])
-    assert_close_answers(answers(weighted, X), answers(repeated, X))
+    assert_close_predictions(predict_all(weighted, X), predict_all(repeated, X))
     np.testing.assert_allclose(weighted.x_scaler_.mean_, repeated.x_scaler_.mean_)
     spoilt, zero = np.vstack([X, [np.nan, 7, 1e6]]), np.r_[weights, 0]
     absent = make().fit(spoilt, np.r_[y, y[:1]], sample_weight=zero)
-    assert_same_answers(answers(absent, X), answers(weighted, X))
+    assert_same_predictions(predict_all(absent, X), predict_all(weighted, X))
     tiny = make().fit(spoilt, np.r_[y, y[:1]], sample_weight=zero + 1e-14)
     found, expected = (model.encoder_.transform(X) for model in (tiny, weighted))
     np.testing.assert_allclose(found, expected, rtol=1e-6)
@@ -51,15 +51,15 @@ def test_weights_count_rows_with_missing_values(make, y):
 @pytest.mark.parametrize("weights", [None, 3.0, np.ones(N), np.full(N, 5), [1] * N], ids=str)
 def test_equal_weights_are_no_weights(make, y, weights):
     X = table()
-    found = answers(make().fit(X, y, sample_weight=weights), X)
-    assert_same_answers(found, answers(make().fit(X, y), X))
+    found = predict_all(make().fit(X, y, sample_weight=weights), X)
+    assert_same_predictions(found, predict_all(make().fit(X, y), X))
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-6, 1e6, 1e300])
 def test_the_scale_of_the_weights_does_not_matter(make, y, scale):
     X, weights = table(), np.linspace(0.5, 2, N)
-    found = answers(make().fit(X, y, sample_weight=scale * weights), X)
-    for method, value in answers(make().fit(X, y, sample_weight=weights), X).items():
+    found = predict_all(make().fit(X, y, sample_weight=scale * weights), X)
+    for method, value in predict_all(make().fit(X, y, sample_weight=weights), X).items():
         if value.dtype.kind == "f":
             np.testing.assert_allclose(found[method], value, rtol=1e-3, atol=1e-5, err_msg=method)
 
@@ -70,14 +70,14 @@ def test_weights_of_very_different_size_are_fine(make, y, early_stopping):
     weights = np.full(N, 1e-60)
     weights[:12] = 1
     model = make(early_stopping=early_stopping, batch_size=4).fit(X, y, sample_weight=weights)
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     assert np.isfinite(model.loss_curve_).all()
     if early_stopping:
         assert np.isfinite(model.validation_scores_).all()
     assert {tuple(row) for row in model.anchors_} <= {tuple(row) for row in X[:12]}
 
 
-def test_weights_say_which_rows_count(make, y):
+def test_weights_select_the_rows_that_count(make, y):
     X = np.zeros((N, 1))
     y = np.repeat([0, 1], N // 2)
     weights = np.repeat([1.0, 9.0], N // 2)

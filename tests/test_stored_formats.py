@@ -15,7 +15,7 @@ import pytest
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines, load
 from sk_deltauq._outlier_scores import REGRESSOR_KINDS
 from sk_deltauq._storage.files import FORMAT_VERSION
-from tests._helpers import answers
+from tests._helpers import predict_all
 
 FOLDER = Path(__file__).parent / "data" / "stored_models"
 N = 30
@@ -95,10 +95,10 @@ def test_there_are_files_of_every_version():
 # About the encoders of a table, with another version of scikit-learn than wrote the file.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
-def test_files_of_earlier_releases_give_the_same_answers(path):
+def test_files_of_earlier_releases_predict_the_same(path):
     model, X = load(path), rows(path.stem)
     expected = json.loads(path.with_suffix(".json").read_text("utf-8"))
-    found = answers(model, X)
+    found = predict_all(model, X)
     assert found.keys() == expected.keys()
     params = model.get_params()
     for name, value in found.items():
@@ -123,7 +123,7 @@ def test_a_file_from_before_a_parameter_continues_with_its_default_only():
 
 
 @pytest.mark.parametrize("kind", REGRESSOR_KINDS)
-def test_files_hold_what_outlier_scores_need(kind):
+def test_files_hold_the_references_of_outlier_scores(kind):
     model = load(FOLDER / "v1_delta_uq_regressor_outliers.safetensors")
     usual, far = model.outlier_score(rows(), kind), model.outlier_score(10 * rows() + 5, kind)
     assert np.isfinite(usual).all()
@@ -140,7 +140,7 @@ def write():
     for name, model in models().items():
         path = FOLDER / f"v{FORMAT_VERSION}_{name}.safetensors"
         model.save(path)
-        expected = {key: value.tolist() for key, value in answers(model, rows(name)).items()}
+        expected = {key: value.tolist() for key, value in predict_all(model, rows(name)).items()}
         path.with_suffix(".json").write_text(json.dumps(expected), "utf-8")
 
 

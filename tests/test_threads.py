@@ -32,7 +32,7 @@ def test_the_count_comes_back_after_an_error():
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_blocks_that_overlap_in_threads_give_back_what_the_first_found():
+def test_overlapping_blocks_in_threads_restore_the_first_count():
     entered, first_left = Barrier(2, timeout=20), Barrier(2, timeout=20)
 
     def leaves_first():

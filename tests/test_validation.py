@@ -46,7 +46,7 @@ def test_the_scale_of_a_constant_target_is_its_rounding_error(value):
     assert 0 < scaler.scale_[0] <= 3e-16 * max(abs(value), 1e-15)
 
 
-def test_values_far_away_are_drawn_in_so_that_float32_stays_finite():
+def test_extreme_values_are_clipped_so_that_float32_stays_finite():
     scaler = fit_input_scaler(X, W)
     far = scale_to_tensor(np.array([[1e300, -1e300, 0]]), scaler)
     assert far[0, :2].tolist() == [1e6, -1e6]

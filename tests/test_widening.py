@@ -1,4 +1,4 @@
-"""What `widening` does to a band away from the training rows, and that it does nothing inside."""
+"""`widening` inflates the std out of distribution, and changes nothing among training rows."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_std_grows_by_the_factor_and_the_mean_stays(data, new, params):
     np.testing.assert_allclose(std, inflated(base, factor, data[1].std()), rtol=1e-5)
 
 
-def test_the_mean_alone_asks_for_no_distance(default_pair, new, monkeypatch):
+def test_the_mean_computes_no_distance(default_pair, new, monkeypatch):
     wide, _ = default_pair
     mean, _ = wide.predict(new, return_std=True)
     monkeypatch.setattr(DistanceInflation, "forward", None)
@@ -78,7 +78,7 @@ def test_inside_nothing_changes(data, default_pair):
         np.testing.assert_allclose(of_wide, of_narrow, rtol=1e-6)
 
 
-def test_what_is_added_is_epistemic(data, default_pair, new):
+def test_the_inflation_is_epistemic(data, default_pair, new):
     models = default_pair
     wide, narrow = (model.predict_uncertainty(new) for model in models)
     np.testing.assert_allclose(wide.aleatoric, narrow.aleatoric)

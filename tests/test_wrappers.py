@@ -25,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncod
 import sk_deltauq
 from sk_deltauq import DeltaUQRegressor, unwrap
 from sk_deltauq.baselines import DeepEnsembleRegressor
-from tests._helpers import answers, assert_same_answers, classifier, regressor
+from tests._helpers import assert_same_predictions, classifier, predict_all, regressor
 
 
 def test_a_bare_estimator_and_its_rows_come_back(make, data):
@@ -47,7 +47,7 @@ def test_a_bare_estimator_and_its_rows_come_back(make, data):
     ],
     ids=["pipeline", "frozen", "passthrough", "nested", "search", "random search", "deep"],
 )
-def test_every_answer_is_the_bare_estimators(make, data, wrap):
+def test_predictions_equal_the_bare_estimators(make, data, wrap):
     X, y = data
     if wrap is FrozenEstimator:
         wrapped = FrozenEstimator(make().fit(X, y))
@@ -55,7 +55,7 @@ def test_every_answer_is_the_bare_estimators(make, data, wrap):
         wrapped = wrap(make()).fit(X, y)
     model, rows = unwrap(wrapped, X)
     assert type(model) is type(make())
-    assert_same_answers(answers(model, rows), answers(make().fit(X, y), X))
+    assert_same_predictions(predict_all(model, rows), predict_all(make().fit(X, y), X))
 
 
 def test_rows_go_through_all_steps_before(regression_data):
@@ -77,7 +77,7 @@ def test_thresholds_keep_the_uncertainty(classification_data):
     fixed = FixedThresholdClassifier(classifier(), threshold=0.3, pos_label="ash").fit(X, y)
     tuned = TunedThresholdClassifierCV(FrozenEstimator(bare), cv="prefit", refit=False).fit(X, y)
     for model in (fixed, tuned):
-        assert_same_answers(answers(*unwrap(model, X)), answers(bare, X))
+        assert_same_predictions(predict_all(*unwrap(model, X)), predict_all(bare, X))
 
 
 def test_conformalize_reaches_the_model_in_the_pipeline(regression_data):

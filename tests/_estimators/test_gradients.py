@@ -18,7 +18,7 @@ MODELS = {
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("scale", [1.0, 4.0], ids=["inside", "out of distribution"])
-def test_gradients_are_those_of_finite_differences(model, regression_data, scale):
+def test_gradients_equal_finite_differences(model, regression_data, scale):
     X, y = regression_data
     model.fit(X, y)
     row = scale * X[:1]
@@ -33,7 +33,7 @@ def test_gradients_are_those_of_finite_differences(model, regression_data, scale
         np.testing.assert_allclose(found, slopes, rtol=1e-2, atol=1e-2 * np.abs(slopes).max())
 
 
-def test_what_is_asked_for_is_returned(regression_data):
+def test_the_result_has_the_requested_parts(regression_data):
     X, y = regression_data
     model = regressor().fit(X, y)
     row = X[:1]

@@ -21,10 +21,10 @@ from sk_deltauq._training.net import StackedNet
 from sk_deltauq.exceptions import UncertaintyWarning
 from tests._helpers import (
     ONE_PER_KIND,
-    answers,
     assert_finite,
-    assert_same_answers,
+    assert_same_predictions,
     mark_long,
+    predict_all,
 )
 
 ESTIMATORS = [
@@ -110,7 +110,7 @@ def score_by_hand(model, X, y):
 # Validation rows of the user
 
 
-def test_the_rows_of_the_user_are_held_out(make, split):
+def test_x_val_is_held_out(make, split):
     (X, y), held_out = split
     model = make()
     if is_classifier(model):
@@ -123,7 +123,7 @@ def test_the_rows_of_the_user_are_held_out(make, split):
     assert model.best_validation_score_ == pytest.approx(expected, rel=1e-4)
 
 
-def test_no_network_trains_on_the_rows_of_the_user(make, split):
+def test_no_network_trains_on_x_val(make, split):
     """The losses are the losses without a hold-out, epoch by epoch."""
     (X, y), held_out = split
     model = make().fit(X, y, **held_out)
@@ -136,15 +136,15 @@ def test_no_network_trains_on_the_rows_of_the_user(make, split):
     assert not np.array_equal(other.validation_scores_, model.validation_scores_)
 
 
-def test_early_stopping_does_not_switch_the_rows_of_the_user_off(make, split):
+def test_x_val_is_used_with_any_early_stopping(make, split):
     (X, y), held_out = split
     found = [make(early_stopping=e).fit(X, y, **held_out) for e in ("auto", True, False)]
     for model in found[1:]:
-        assert_same_answers(answers(found[0], X), answers(model, X))
+        assert_same_predictions(predict_all(found[0], X), predict_all(model, X))
 
 
 @having("n_members")
-def test_all_members_hold_out_the_rows_of_the_user(make, split):
+def test_all_members_hold_out_x_val(make, split):
     (X, y), held_out = split
     model, alone = (make(n_members=n).fit(X, y, **held_out) for n in (3, 1))
     assert model.n_networks_ == 3
@@ -204,7 +204,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_named_and_leave_the_estimator_alone(make, split, mistake):
+def test_mistakes_raise_errors_and_do_not_change_the_estimator(make, split, mistake):
     (X, y), held_out = split
     changes, message = MISTAKES[mistake]
     changes = {k: v[:, : X.shape[1]] if np.ndim(v) == 2 else v for k, v in changes.items()}
@@ -239,15 +239,17 @@ def test_values_that_networks_cannot_use_are_named(make, split):
 # Groups
 
 
-def test_groups_of_any_type_are_the_same_groups(make, data):
+def test_groups_may_have_any_type(make, data):
     X, y = data
     model = make().fit(X, y, groups=GROUPS)
     names = np.array([f"g{number:02}" for number in range(15)])
     objects = pd.Series(names[GROUPS], dtype=object, index=np.arange(60) + 7)
     for groups in (GROUPS.tolist(), names[GROUPS], objects, GROUPS[:, None], GROUPS / 2):
-        assert_same_answers(answers(model, X), answers(make().fit(X, y, groups=groups), X))
+        assert_same_predictions(
+            predict_all(model, X), predict_all(make().fit(X, y, groups=groups), X)
+        )
     alone = make().fit(X, y)
-    assert not np.array_equal(answers(alone, X)["std"], answers(model, X)["std"])
+    assert not np.array_equal(predict_all(alone, X)["std"], predict_all(model, X)["std"])
 
 
 def test_a_network_is_scored_on_whole_groups(regression_data):
@@ -285,7 +287,7 @@ def test_groups_of_rows_without_weight_do_not_count(make, data):
     weights = (GROUPS > 2).astype(float)
     weighted = make().fit(X, y, sample_weight=weights, groups=GROUPS)
     without = make().fit(X[12:], y[12:], groups=GROUPS[12:])
-    assert_same_answers(answers(weighted, X), answers(without, X))
+    assert_same_predictions(predict_all(weighted, X), predict_all(without, X))
 
 
 def test_a_warm_start_may_have_groups(make, data):
@@ -316,7 +318,7 @@ def test_a_warm_start_may_have_groups(make, data):
         (pd.Series(["a", *GROUPS[1:]], dtype=object), "groups must hold values of one type"),
     ],
 )
-def test_impossible_groups_are_named_and_leave_the_estimator_alone(make, data, groups, message):
+def test_invalid_groups_raise_errors_and_do_not_change_the_estimator(make, data, groups, message):
     X, y = data
     for model in (make(), make().fit(X, y)):
         before = vars(model).copy()
@@ -357,7 +359,7 @@ def test_groups_pass_through_a_search_to_splits_and_fits(make, data):
     grid = {"hidden_layer_sizes": [(8,), (6,)]}
     search = GridSearchCV(estimator, grid, cv=GroupKFold(2)).fit(X, y, groups=GROUPS)
     expected = make(**search.best_params_).fit(X, y, groups=GROUPS)
-    assert_same_answers(answers(search.best_estimator_, X), answers(expected, X))
+    assert_same_predictions(predict_all(search.best_estimator_, X), predict_all(expected, X))
     found = cross_validate(
         estimator, X, y, cv=GroupKFold(2), params={"groups": GROUPS}, return_estimator=True
     )
@@ -441,20 +443,20 @@ def test_only_the_first_call_of_partial_fit_warns(make):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_very_few_rows_have_finite_answers(make, n):
+def test_very_few_rows_give_finite_predictions(make, n):
     X, y = make_rows(make, n)
     if make.is_classifier and n < 4:
         y = np.zeros(n)
     model = make(max_iter=20)
     assert catch(model.fit, X, y)
     X_new = np.random.default_rng(9).normal(size=(4, 3))
-    assert_finite(answers(model, X_new))
+    assert_finite(predict_all(model, X_new))
     if not make.is_classifier:
-        assert (answers(model, X_new)["std"] > 0).all()
+        assert (predict_all(model, X_new)["std"] > 0).all()
         assert np.isfinite(model.predict_dist(X_new).log_pdf(np.zeros(4))).all()
 
 
-def test_one_row_is_a_guess_of_the_size_of_the_target(make):
+def test_the_std_of_one_row_has_the_size_of_the_target(make):
     X = np.ones((1, 3))
     if make.is_classifier:
         model = make()
@@ -476,7 +478,7 @@ def test_one_row_is_a_guess_of_the_size_of_the_target(make):
 @pytest.mark.parametrize(("value", "size"), [(0.0, 1.0), (-3.5, 3.5), (1e9, 1e9)])
 @pytest.mark.parametrize("n", [2, 50])
 @having("max_iter", REGRESSORS)
-def test_a_constant_target_has_an_honest_std(make, value, size, n):
+def test_the_std_of_a_constant_target_follows_the_closed_form(make, value, size, n):
     """The predictive std of a normal target with known mean and a prior worth one row."""
     X, _ = make_rows(make, n)
     model = make(max_iter=20)
@@ -509,7 +511,7 @@ def test_one_constant_output_among_several(make):
     (warning,) = catch(model.fit, X, Y)
     assert "y is constant in output [1]" in str(warning.message)
     assert warning.filename == __file__
-    found = answers(model, X)
+    found = predict_all(model, X)
     assert_finite(found)
     expected = 5 * np.sqrt((1 + 1 / 80) / 81)
     np.testing.assert_allclose(found["std"][:, 1], expected, rtol=1e-5)
@@ -522,7 +524,7 @@ def test_one_constant_output_among_several(make):
 
 
 @having("max_iter", REGRESSORS)
-def test_a_target_that_varies_gets_no_guess(make):
+def test_a_varying_target_has_no_prior_std(make):
     X, y = make_rows(make, 40)
     np.testing.assert_array_equal(make().fit(X, y)._constant_std_, [0.0])
 
@@ -532,7 +534,7 @@ def test_a_target_that_varies_gets_no_guess(make):
 
 # Draws of a variational network never agree.
 @having("noise", [cls for cls in REGRESSORS if cls is not baselines.VariationalBNNRegressor])
-def test_components_that_all_agree_have_a_positive_std(make):
+def test_equal_components_have_a_positive_std(make):
     X, y = make_rows(make, 80)
     model = make(noise=None, calibrate=True, n_members=3).fit(X, y)
     for parameter in model.net_.module_.parameters():
@@ -576,7 +578,7 @@ def test_without_noise_model_training_ends_on_all_rows(make, monkeypatch):
 
 @having("noise")
 @pytest.mark.parametrize("held_out", [True, False])
-def test_rows_of_the_user_stay_held_out_without_noise_model(make, monkeypatch, held_out):
+def test_x_val_stays_held_out_without_noise_model(make, monkeypatch, held_out):
     calls, (X, y) = spy_on_training(monkeypatch), make_rows(make, 60)
     if held_out:
         model = make(noise=None).fit(X[:40], y[:40], X_val=X[40:], y_val=y[40:])

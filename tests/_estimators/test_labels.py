@@ -6,7 +6,14 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from tests._helpers import N, answers, assert_close_answers, assert_same_answers, classifier, table
+from tests._helpers import (
+    N,
+    assert_close_predictions,
+    assert_same_predictions,
+    classifier,
+    predict_all,
+    table,
+)
 
 
 def make_labels():
@@ -30,7 +37,7 @@ def test_objects_are_labels_like_plain_values(labels, dtype):
     model, reference = (classifier().fit(X, y, X_val=X[:9], y_val=y[:9]) for y in (labels, plain))
     assert model.classes_.dtype == dtype
     assert model.classes_.tolist() == reference.classes_.tolist()
-    assert_same_answers(answers(model, X), answers(reference, X))
+    assert_same_predictions(predict_all(model, X), predict_all(reference, X))
     assert model.score(X, labels) == reference.score(X, plain)
     partial = classifier().partial_fit(X, labels, classes=np.unique(labels))
     assert partial.classes_.dtype == dtype
@@ -63,17 +70,17 @@ def test_balanced_classes_count_weights():
     order = np.r_[np.arange(N), times[np.r_[False, times[1:] == times[:-1]]]]
     weighted = classifier(class_weight="balanced").fit(X, y, sample_weight=weights)
     repeated = classifier(class_weight="balanced").fit(X[order], y[order])
-    assert_close_answers(answers(weighted, X), answers(repeated, X))
+    assert_close_predictions(predict_all(weighted, X), predict_all(repeated, X))
     sums = {label: weights[y == label].sum() for label in "ab"}
     by_hand = {label: weights.sum() / (2 * total) for label, total in sums.items()}
     expected = classifier(class_weight=by_hand).fit(X, y, sample_weight=weights)
-    assert_close_answers(answers(weighted, X), answers(expected, X))
+    assert_close_predictions(predict_all(weighted, X), predict_all(expected, X))
 
 
-def test_balanced_classes_without_weights_are_those_of_scikit_learn():
+def test_balanced_class_weights_equal_scikit_learn():
     X, y = table(), np.arange(N) % 5 == 0
     by_hand = {True: N / (2 * y.sum()), False: N / (2 * (~y).sum())}
     balanced, expected = (
         classifier(class_weight=each).fit(X, y) for each in ("balanced", by_hand)
     )
-    assert_same_answers(answers(balanced, X), answers(expected, X))
+    assert_same_predictions(predict_all(balanced, X), predict_all(expected, X))

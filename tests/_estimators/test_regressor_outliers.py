@@ -70,7 +70,7 @@ def test_the_epistemic_score_is_the_epistemic_part_in_units_of_the_targets(
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_the_distance_is_that_of_squashed_rows(model, X, strange):
+def test_the_distance_is_between_squashed_rows(model, X, strange):
     def squash(rows):
         z = scale_to_tensor(rows, model.x_scaler_).numpy()
         return z / np.sqrt(1 + (z / 3) ** 2)

@@ -24,10 +24,10 @@ from sk_deltauq.metrics import crps_scorer, density_nll_scorer, nll_scorer
 from tests._estimators.test_regressor import MAKERS
 from tests._helpers import (
     ONE_PER_METHOD,
-    answers,
     assert_finite,
-    assert_same_answers,
+    assert_same_predictions,
     mark_long,
+    predict_all,
     regressor,
 )
 
@@ -50,7 +50,7 @@ TRANSFORMERS = [LOG, PowerTransformer(), PowerTransformer(method="box-cox"), Sta
 @pytest.mark.parametrize("choice", [*NAMES, *TRANSFORMERS], ids=str)
 def test_everything_agrees_with_the_distribution_in_the_units_of_y(choice):
     model = regressor(target_transform=choice).fit(X, y)
-    dist, found = model.predict_dist(X), answers(model, X)
+    dist, found = model.predict_dist(X), predict_all(model, X)
     assert isinstance(dist, TransformedMixture)
     assert_finite(found)
     assert np.isfinite(dist.log_pdf(y)).all()
@@ -90,13 +90,13 @@ def test_log_equals_a_model_of_the_logarithm():
 @pytest.mark.filterwarnings("ignore")
 def test_all_estimators(name):
     model = MAKERS[name]().set_params(target_transform="log").fit(X, y)
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     assert (model.predict_interval(X, 0.999) > 0).all()
     again = pickle.loads(pickle.dumps(model))
-    assert_same_answers(answers(again, X), answers(model, X))
-    assert_same_answers(answers(clone(model).fit(X, y), X), answers(model, X))
+    assert_same_predictions(predict_all(again, X), predict_all(model, X))
+    assert_same_predictions(predict_all(clone(model).fit(X, y), X), predict_all(model, X))
     model.partial_fit(X[:20], y[:20])
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     assert MAKERS[name]().fit(X, y).target_transform_ is None
 
 
@@ -212,7 +212,7 @@ def test_the_first_fit_fixes_the_transformation(choice):
     assert model.target_transform_ is first
     model.set_params(warm_start=True).fit(X, y)
     assert model.target_transform_ is first
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     with pytest.raises(ValueError, match="another target_transform: it is None"):
         model.set_params(target_transform=None).fit(X, y)
 
@@ -305,7 +305,7 @@ def test_quantile_makes_the_targets_normal():
 def test_constant_and_nearly_constant_targets(name):
     for values in (np.full(60, 3.0), np.where(np.arange(60) < 1, 3.0, 4.0)):
         model = regressor(target_transform=name).fit(X, values)
-        assert_finite(answers(model, X))
+        assert_finite(predict_all(model, X))
 
 
 @pytest.mark.parametrize("choice", ["log1p", "yeo-johnson", "quantile"])

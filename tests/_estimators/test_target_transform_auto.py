@@ -14,7 +14,7 @@ from sk_deltauq._training import budget
 from sk_deltauq._training.net import StackedNet
 from sk_deltauq.exceptions import UncertaintyWarning
 from tests._estimators.test_target_transform import LEARN, X, draw, y
-from tests._helpers import answers, assert_finite, assert_same_answers, regressor
+from tests._helpers import assert_finite, assert_same_predictions, predict_all, regressor
 
 
 def test_auto_finds_the_logarithm():
@@ -22,11 +22,11 @@ def test_auto_finds_the_logarithm():
     model = regressor(target_transform="auto", **LEARN).fit(rows, target)
     assert model.target_transform_.names == ("log",)
     same = regressor(target_transform="log", **LEARN).fit(rows, target)
-    assert_same_answers(answers(model, rows), answers(same, rows))
+    assert_same_predictions(predict_all(model, rows), predict_all(same, rows))
 
 
 @pytest.mark.parametrize("shift", [0, 100])
-def test_auto_leaves_normal_targets_alone(shift):
+def test_auto_does_not_transform_normal_targets(shift):
     rng = np.random.default_rng(0)
     rows = rng.uniform(-2, 2, (200, 1))
     target = shift + np.sin(2 * rows[:, 0]) + 0.3 * rng.normal(size=200)
@@ -41,7 +41,7 @@ def test_auto_decides_for_each_output():
     model = regressor(target_transform="auto", **LEARN)
     model.fit(rows, np.column_stack([target, normal]), groups=np.arange(200) // 4)
     assert model.target_transform_.names == ("log", None)
-    assert_finite(answers(model, rows))
+    assert_finite(predict_all(model, rows))
 
 
 @pytest.mark.filterwarnings("ignore::sk_deltauq.exceptions.UncertaintyWarning")
@@ -51,7 +51,7 @@ def test_auto_with_one_group_left():
     groups = np.arange(200) % 2
     model = regressor(target_transform="auto", early_stopping="auto", max_iter=20)
     model.fit(rows, target, groups=groups, sample_weight=1.0 - groups)
-    assert_finite(answers(model, rows))
+    assert_finite(predict_all(model, rows))
 
 
 def test_auto_without_rows_to_compare():
@@ -90,7 +90,7 @@ def test_callbacks_run_in_the_fit_of_the_user_only(monkeypatch):
 def test_trials_need_no_more_rows_than_the_fit():
     """20 folds of 25 rows are enough for early stopping; half of the rows are not."""
     model = regressor(target_transform="auto", early_stopping=True, validation_fraction=0.05)
-    assert_finite(answers(model.fit(X[:25], y[:25]), X))
+    assert_finite(predict_all(model.fit(X[:25], y[:25]), X))
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_gradients_reach_the_rows():
 
 
 @pytest.mark.parametrize("module", [None, perceptron])
-def test_a_member_starts_the_same_alone_and_in_a_stack(module):
+def test_the_initial_weights_of_a_member_do_not_depend_on_the_stack(module):
     stack = network(module).core
     for m in range(M):
         alone = network(module, [m]).core

@@ -139,7 +139,7 @@ def test_the_rates_of_the_variants_take_turns():
 
 
 @pytest.mark.parametrize("gathered", [40, 2**20])
-def test_a_member_meets_the_same_masks_alone_and_in_any_number_of_gathers(gathered, monkeypatch):
+def test_the_masks_of_a_member_do_not_depend_on_the_stack(gathered, monkeypatch):
     stacked = epoch()
     monkeypatch.setattr(rows_module, "_GATHER_ELEMENTS", gathered)
     for together, again in zip(stacked, epoch(), strict=True):
@@ -151,7 +151,7 @@ def test_a_member_meets_the_same_masks_alone_and_in_any_number_of_gathers(gather
 
 
 @pytest.mark.parametrize("hold_out", [False, True])
-def test_a_stack_is_its_members_trained_alone(hold_out):
+def test_a_stack_equals_its_members_trained_separately(hold_out):
     def set_masks(network, members):
         generators = torch_generators(7, Stream.MASKS, members)
         network.set_masks(draw_masks(4, network.n_units, [0.1], generators))

@@ -11,7 +11,7 @@ from tests._helpers import assert_stacked_is_alone, make_spec
 @pytest.mark.parametrize("epsilon", [0.0, 0.005])
 @pytest.mark.parametrize("kind", ["regressor", "classifier"])
 @pytest.mark.parametrize("hold_out", [False, True])
-def test_a_stack_is_its_members_trained_alone(kind, hold_out, epsilon):
+def test_a_stack_equals_its_members_trained_separately(kind, hold_out, epsilon):
     settings = {"embedding": "periodic", "sizes": (8, 8)}
     assert_stacked_is_alone(Ensemble(epsilon), kind=kind, hold_out=hold_out, **settings)
 

@@ -146,7 +146,7 @@ def test_each_half_is_drawn_as_often():
     assert not torch.equal(drawn[0], drawn[1])
 
 
-def test_a_member_alone_meets_the_same_neighbours_as_in_the_stack():
+def test_the_neighbours_of_a_member_do_not_depend_on_the_stack():
     data = make_data()
     method, network, _ = make_network(data)
     (_, features, level), _ = next(iter(method.batches(network, take_rows(data, SPLIT), 8)))

@@ -93,7 +93,7 @@ def test_the_output_is_the_difference_from_the_mean_target_of_the_neighbours():
         torch.testing.assert_close(found[:, s], expected.expand(M), rtol=1e-4, atol=1e-5)
 
 
-def test_the_search_with_a_graph_gives_the_same_answer():
+def test_the_search_with_a_graph_finds_the_same_rows():
     data = make_data(700)
     _, network, _ = make_network(data)
     x = make_data(9, seed=1).x.T.clone().requires_grad_()

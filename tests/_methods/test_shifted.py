@@ -15,7 +15,7 @@ ANCHORS = torch.tensor([[0.5, -1.0], [-0.3, 0.2], [1.0, 1.0]])
 
 @pytest.mark.parametrize("kind", ["regressor", "classifier"])
 @pytest.mark.parametrize("hold_out", [False, True])
-def test_a_stack_is_its_members_trained_alone(kind, hold_out):
+def test_a_stack_equals_its_members_trained_separately(kind, hold_out):
     def set_anchors(network, members):
         network.set_anchors(ANCHORS[members])
 

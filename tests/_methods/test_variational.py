@@ -195,7 +195,7 @@ def test_each_sample_has_its_own_noise():
 
 
 @pytest.mark.parametrize("gathered", [1, 2**20])
-def test_a_member_meets_the_same_noise_alone_and_in_any_number_of_gathers(gathered, monkeypatch):
+def test_the_noise_of_a_member_does_not_depend_on_the_stack(gathered, monkeypatch):
     stacked = epoch([0, 1, 2])
     monkeypatch.setattr(rows_module, "_GATHER_ELEMENTS", gathered)
     for together, alone in zip(stacked, epoch([1]), strict=True):
@@ -223,7 +223,7 @@ def test_a_step_has_the_gradients_of_the_evidence_lower_bound(n_targets):
 
 
 @pytest.mark.parametrize("hold_out", [False, True])
-def test_a_stack_is_its_members_trained_alone(hold_out):
+def test_a_stack_equals_its_members_trained_separately(hold_out):
     def set_draws(network, members):
         generators = torch_generators(7, Stream.DRAWS, members)
         network.set_draws(draw_weight_noise(4, network.n_weights, generators))

@@ -87,7 +87,7 @@ def test_stacked_layer_is_one_linear_layer_per_member():
 
 
 @pytest.mark.parametrize("layer_class", [StackedLinear, AnchoredLinear])
-def test_a_member_has_the_same_initial_weights_alone_and_in_a_stack(layer_class):
+def test_initial_weights_of_a_member_do_not_depend_on_the_stack(layer_class):
     stack = layer_class(D, H, generators())
     for m in range(M):
         alone = layer_class(D, H, generators([m]))
@@ -128,7 +128,7 @@ def embedded(name, members=range(2)):
 
 
 @pytest.mark.parametrize("name", EMBEDDINGS)
-def test_an_embedding_has_the_announced_width_and_starts_with_the_features(name):
+def test_an_embedding_has_n_outputs_columns_and_starts_with_the_features(name):
     embedding, x, out = embedded(name)
     assert out.shape == (2, embedding.n_outputs, N)
     assert torch.equal(out[:, :D], x)
@@ -236,7 +236,7 @@ def test_the_components_of_a_plain_network_are_its_members():
 
 @pytest.mark.parametrize("first_layer", [StackedLinear, AnchoredLinear])
 @pytest.mark.parametrize("embedding", [None, "periodic"])
-def test_a_perceptron_starts_the_same_alone_and_in_a_stack(first_layer, embedding):
+def test_the_initial_weights_of_a_perceptron_do_not_depend_on_the_stack(first_layer, embedding):
     stack = MLP(make_spec(D, H, range(M), embedding=embedding), first_layer)
     for m in range(M):
         alone = MLP(make_spec(D, H, [m], embedding=embedding), first_layer)

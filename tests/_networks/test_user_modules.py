@@ -47,7 +47,7 @@ def test_the_components_of_a_plain_network_are_its_members():
 
 
 @pytest.mark.parametrize("embedding", [None, "periodic"])
-def test_a_member_starts_the_same_alone_and_in_a_stack(embedding):
+def test_the_initial_weights_of_a_member_do_not_depend_on_the_stack(embedding):
     stack = modules(embedding=embedding)
     for m in range(M):
         alone = modules([m], embedding=embedding)
@@ -56,7 +56,7 @@ def test_a_member_starts_the_same_alone_and_in_a_stack(embedding):
     assert not torch.equal(stack.members[0][0].weight, stack.members[1][0].weight)
 
 
-def test_making_modules_leaves_the_global_random_state_alone():
+def test_making_modules_does_not_change_the_global_random_state():
     before = torch.get_rng_state()
     modules()
     assert torch.equal(before, torch.get_rng_state())
@@ -104,7 +104,7 @@ def test_a_module_instead_of_a_factory_is_refused():
         modules(factory=nn.Linear(D, P))
 
 
-def test_trying_a_module_out_leaves_its_statistics_alone():
+def test_a_trial_pass_does_not_change_the_statistics_of_a_module():
     core = modules(factory=with_batch_norm)
     assert core.training
     assert core.members[0][0].num_batches_tracked == 0

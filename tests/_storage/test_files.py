@@ -22,7 +22,7 @@ def path(tmp_path):
     return path
 
 
-def test_what_was_written_is_read(path):
+def test_read_returns_the_written_values(path):
     content, arrays = read_file(str(path))
     assert content == CONTENT
     assert arrays.keys() == ARRAYS.keys()

@@ -93,7 +93,7 @@ def test_one_array_or_object_in_two_places_stays_one():
     assert first.scores is first.cumulative is alone
 
 
-def test_a_random_state_goes_on_with_the_same_numbers():
+def test_a_loaded_random_state_continues_the_sequence():
     state = np.random.RandomState(3)
     state.normal(size=5)  # leaves half of a pair behind
     expected = np.random.RandomState()
@@ -134,7 +134,7 @@ def test_other_values_are_refused_with_their_place(value, place):
     assert str(error.value).startswith(place)
 
 
-def test_objects_of_the_user_are_handed_back():
+def test_objects_of_the_user_are_passed_to_load():
     own = Own()
     assert roundtrip([own, (own,)], given={"module": own}) == [own, (own,)]
 

@@ -63,7 +63,7 @@ def test_a_wrong_selection_says_what_is_allowed(wanted, names, message):
         ("category", "column 'town' with text or categories, because."),
     ],
 )
-def test_other_kinds_are_refused_with_the_way_out(kind, message):
+def test_the_error_about_other_kinds_explains_the_solution(kind, message):
     with pytest.raises(ValueError, match=message):
         refuse_other_kinds(["number", kind], (), NAMES, "because.")
 

@@ -16,11 +16,11 @@ from sk_deltauq._tables import checks
 from sk_deltauq.exceptions import UncertaintyWarning
 from tests._helpers import (
     ONE_PER_METHOD,
-    answers,
     assert_finite,
-    assert_same_answers,
+    assert_same_predictions,
     classifier,
     mark_long,
+    predict_all,
     regressor,
     table,
     target,
@@ -54,20 +54,20 @@ def test_a_table_equals_its_encoded_array(make, X, y):
     encoded = model.encoder_.transform(X)
     plain = make().fit(encoded, y)
     assert plain.encoder_ is None
-    found = answers(model, X)
-    assert_same_answers(found, answers(plain, encoded))
-    assert_same_answers(found, answers(pickle.loads(pickle.dumps(model)), X))
-    assert_same_answers(found, answers(clone(model).fit(X, y), X))
+    found = predict_all(model, X)
+    assert_same_predictions(found, predict_all(plain, encoded))
+    assert_same_predictions(found, predict_all(pickle.loads(pickle.dumps(model)), X))
+    assert_same_predictions(found, predict_all(clone(model).fit(X, y), X))
 
 
 @pytest.mark.parametrize("convert", [to_polars, to_arrow])
 def test_packages_agree(make, X, y, convert):
     X["grade"] = X["grade"].map({1: "a", 2: "b", 3: "c"})  # polars has no categories of numbers
-    expected = answers(make().fit(X, y), X)
+    expected = predict_all(make().fit(X, y), X)
     model = make().fit(convert(X), y)
     assert model.feature_names_in_.tolist() == list(X)
-    assert_same_answers(answers(model, convert(X)), expected)
-    assert_same_answers(answers(model, X), expected)
+    assert_same_predictions(predict_all(model, convert(X)), expected)
+    assert_same_predictions(predict_all(model, X), expected)
 
 
 @pytest.mark.parametrize("wanted", [["kind"], [1], [False, True]], ids=str)
@@ -84,7 +84,7 @@ def test_categories_may_be_named(make, wanted):
     if wanted != ["kind"]:
         for array in (X.to_numpy(), X.to_numpy(dtype=object), X.to_numpy().tolist()):
             found = make(categorical_features=wanted).fit(array, y)
-            assert_same_answers(answers(found, array), answers(model, X))
+            assert_same_predictions(predict_all(found, array), predict_all(model, X))
 
 
 def test_an_array_of_objects_may_have_named_categories(make):
@@ -92,7 +92,7 @@ def test_an_array_of_objects_may_have_named_categories(make):
     y = np.arange(40) % 2
     model = make(categorical_features=[1]).fit(X, y)
     assert model.encoder_.get_feature_names_out().tolist() == ["x0", "x1_blue", "x1_red"]
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
 
 
 def test_missing_numbers_in_an_array(make, X, y):
@@ -102,7 +102,7 @@ def test_missing_numbers_in_an_array(make, X, y):
         "missingindicator_x0",
         "missingindicator_x1",
     ]
-    assert_finite(answers(model, numbers))
+    assert_finite(predict_all(model, numbers))
     single = make().fit(numbers.astype(np.float32), y)
     assert single.encoder_.transform(numbers.astype(np.float32)).shape == (N, 4)
 
@@ -135,7 +135,7 @@ def test_rows_of_weight_zero_are_ignored(make, X, y):
     X.loc[0, "town"] = "Paris"
     model = make().fit(X, y, sample_weight=weights)
     kept = X.iloc[10:]
-    assert_same_answers(answers(model, X), answers(make().fit(kept, y[10:]), X))
+    assert_same_predictions(predict_all(model, X), predict_all(make().fit(kept, y[10:]), X))
     assert "town_Paris" not in model.encoder_.get_feature_names_out()
 
 
@@ -155,7 +155,7 @@ def test_partial_fit_keeps_the_first_encoder(make, X, y):
     model.partial_fit(more, y[40:])
     assert model.encoder_ is encoder
     assert model.encoder_.get_feature_names_out().tolist() == names.tolist()
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
 
 
 def test_warm_start_keeps_the_encoder(make, X, y):
@@ -170,16 +170,16 @@ def test_validation_rows_and_groups(make, X, y):
     model = make(early_stopping="auto")
     model.fit(X.iloc[:40], y[:40], X_val=X.iloc[40:].assign(town="Paris"), y_val=y[40:])
     assert "town_Paris" not in model.encoder_.get_feature_names_out()
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
     model.fit(X, y, groups=np.arange(N) // 4)
-    assert_finite(answers(model, X))
+    assert_finite(predict_all(model, X))
 
 
 def test_target_transform_auto_sees_encoded_rows():
     X = pd.concat([make_frame()] * 2, ignore_index=True)
     y = np.exp(np.tile(make_target(), 2) / 3 + np.linspace(0, 1, 2 * N))
     model = regressor(target_transform="auto", categorical_features=["town", "grade"])
-    assert_finite(answers(model.fit(X, y), X))
+    assert_finite(predict_all(model.fit(X, y), X))
 
 
 def test_conformalize_takes_tables(X):
@@ -190,8 +190,8 @@ def test_conformalize_takes_tables(X):
 
 def test_a_constant_category_changes_nothing(make, X, y):
     model = make().fit(X.assign(town="Rome"), y)
-    found = answers(model, X.assign(town="Rome"))
-    assert_same_answers(answers(model, X.assign(town="Oslo")), found)
+    found = predict_all(model, X.assign(town="Rome"))
+    assert_same_predictions(predict_all(model, X.assign(town="Oslo")), found)
 
 
 def test_the_caller_keeps_the_table(make, X, y):
@@ -213,7 +213,7 @@ def test_a_failed_fit_keeps_the_encoder(make, X, y):
 
 
 @pytest.mark.parametrize("convert", [pd.DataFrame, to_polars, to_arrow])
-def test_dates_are_refused_with_the_way_out(make, X, y, convert):
+def test_the_error_about_dates_explains_the_conversion(make, X, y, convert):
     X = X.assign(day=pd.date_range("2026", periods=N))
     with pytest.raises(ValueError, match=r"column 'day' with dates or times. Convert them"):
         make().fit(convert(X), y)
@@ -224,7 +224,7 @@ def test_text_and_numbers_in_one_column_are_refused(make, X, y):
     with pytest.raises(ValueError, match=r"column 'odd' with text and numbers.*astype\(str\)"):
         make().fit(X, y)
     X["odd"] = X["odd"].astype(str)
-    assert_finite(answers(make().fit(X, y), X))
+    assert_finite(predict_all(make().fit(X, y), X))
 
 
 def test_text_without_categories_is_refused(make, X, y):
@@ -284,8 +284,8 @@ def test_a_list_keeps_the_type_of_each_cell(make):
     frame = pd.DataFrame({"town": towns, "size": sizes, "flag": [row[2] for row in rows]})
     labels = make_labels(make, sizes)
     named, listed = make().fit(frame, labels), make(categorical_features=[0]).fit(rows, labels)
-    expected = answers(named, frame)
-    assert_same_answers(answers(listed, rows), expected)
+    expected = predict_all(named, frame)
+    assert_same_predictions(predict_all(listed, rows), expected)
     gap = [[np.nan, 0.5, True]]
     for model in (named, listed):
         with warnings.catch_warnings():
@@ -335,7 +335,7 @@ def test_tags_say_whether_missing_values_may_come(make):
     assert not make(missing_values="error").__sklearn_tags__().input_tags.allow_nan
 
 
-def test_rare_levels_are_those_of_scikit_learn(X):
+def test_rare_levels_are_the_same_as_in_scikit_learn(X):
     encoder = regressor().fit(X, make_target()).encoder_
     assert isinstance(encoder.one_hot_, OneHotEncoder)
     assert encoder.one_hot_.handle_unknown == "infrequent_if_exist"
@@ -388,13 +388,13 @@ def test_other_arrays_are_checked(make, monkeypatch, change):
         (np.zeros((2, 3), dtype=complex), "Complex data not supported"),
     ],
 )
-def test_bad_arrays_meet_the_checks(make, rows, message):
+def test_invalid_arrays_are_rejected(make, rows, message):
     model = make(missing_values="error").fit(table(), target(make))
     with pytest.raises(ValueError, match=message):
         model.predict(rows)
 
 
-def test_arrays_meet_the_check_of_names(make):
+def test_names_of_arrays_are_checked(make):
     model = make().fit(pd.DataFrame(table(), columns=["a", "b", "c"]), target(make))
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model.predict(table())

@@ -21,7 +21,7 @@ def fit_encoder(X=None, columns=COLUMNS):
     return TableEncoder(columns).fit(read_table(X, columns))
 
 
-def test_encoded_rows_are_those_of_a_pipeline():
+def test_encoded_rows_equal_a_pipeline():
     X = make_frame().astype({"member": float, "visits": float, "town": object, "grade": object})
     reference = make_column_transformer(
         (SimpleImputer(add_indicator=True), ["age", "member", "visits"]),
@@ -101,7 +101,7 @@ def test_a_column_without_values_is_named_and_ignored():
     assert (filled[:, position] == 0).all()
 
 
-def test_missing_values_where_training_rows_have_none_cause_a_warning():
+def test_new_missing_values_cause_a_warning():
     complete = make_frame().dropna().reset_index(drop=True)
     encoder = fit_encoder(complete)
     X = complete.iloc[:2].copy()

@@ -132,7 +132,7 @@ def test_the_masks_of_a_network_are_not_averaged(regression_data):
         assert (net.module_.masks == 9).all()
 
 
-def test_averaging_leaves_the_training_of_tied_weights_alone(regression_data):
+def test_averaging_does_not_change_the_training_of_tied_weights(regression_data):
     """The held-out rows see the average after each epoch; the next epoch must not."""
     params = {"module": tied, "max_iter": 6, "n_iter_no_change": 6, "random_state": 0}
     one, averaged = (

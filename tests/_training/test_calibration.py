@@ -130,7 +130,7 @@ def test_rows_that_pad_a_fold_or_are_held_out_twice_count_once():
     assert HoldOut(rows).count_units() == pytest.approx(12 * float(share))
 
 
-def test_the_error_ratio_takes_off_what_averaging_removes():
+def test_the_error_ratio_allows_for_averaging():
     error, weights = np.array([1.0, -2.0, 3.0]), np.array([1.0, 2.0, 1.0])
     mean_square = (1 + 2 * 4 + 9) / 4 / 2
     for n_networks, spread, expected in [
@@ -229,7 +229,7 @@ def test_the_scale_of_outliers_has_the_highest_likelihood():
     assert found == pytest.approx(best, rel=0.05)  # half a step of the candidates
 
 
-def test_few_independent_rows_say_little_about_outliers():
+def test_few_independent_rows_give_little_evidence_of_outliers():
     """Rows of a group share an error, and weights of zero count for nothing."""
     rng = np.random.default_rng(1)
     error = draw_errors(rng, 500, 3.0)
@@ -259,7 +259,7 @@ def call(net, hold_out, n_targets=2, **changes):
 
 @pytest.mark.parametrize("n_members", [1, 4])
 @pytest.mark.parametrize("n_targets", [1, 2])
-def test_the_fitted_attributes_are_those_of_the_out_of_fold_predictions(n_members, n_targets):
+def test_the_fitted_attributes_come_from_out_of_fold_predictions(n_members, n_targets):
     net, hold_out, _ = set_up(n_members, 5, n_targets)
     attributes, found = call(net, hold_out, n_targets), predict_out_of_fold(net, hold_out, 1)
     assert attributes.keys() == set(SCALES)

@@ -73,7 +73,7 @@ def test_inputs_that_depend_on_the_rows_follow_them():
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
-def test_a_member_meets_the_same_batches_alone_and_in_a_stack(name):
+def test_the_batches_of_a_member_do_not_depend_on_the_stack(name):
     together, alone = corrupted(name), corrupted(name, members=(1,))
     for (one, _), (other, _) in zip(together, alone, strict=True):
         for in_stack, single in zip(one, other, strict=True):

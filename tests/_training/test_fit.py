@@ -38,7 +38,7 @@ def test_a_fit_ends_with_the_best_weights_of_each_network(data, n_members, n_net
     np.testing.assert_allclose(held_out_scores(model, X, y, n_folds=5), best, rtol=1e-4)
 
 
-def test_a_warm_fit_that_only_gets_worse_keeps_the_weights_that_it_started_from(data):
+def test_a_warm_fit_that_only_gets_worse_keeps_its_initial_weights(data):
     X, y = data
     model = DeepEnsembleRegressor(n_members=2, calibrate=False, random_state=0, warm_start=True)
     before = held_out_scores(model.fit(X, y), X, y, n_folds=5)

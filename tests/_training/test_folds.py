@@ -99,7 +99,7 @@ def test_one_row_and_partial_fit_hold_nothing_out():
         plan_hold_out(True, make_data(1000), 1, 0.1, partial=True)
 
 
-def test_early_stopping_true_takes_the_fraction_at_its_word():
+def test_early_stopping_true_holds_out_the_whole_fraction():
     """For any number of members: they share the folds."""
     assert count_folds(True, 12, 1, 0.1) == count_folds(True, 12, 50, 0.1) == 10
     assert count_folds(True, 12, 1, 0.3) == 4
@@ -117,7 +117,7 @@ def test_the_fraction_of_k_folds_gives_k_folds(k):
     assert count_folds(True, 1000, 1, 1 / k) == k
 
 
-def test_one_row_of_each_class_is_not_there_to_be_held_out():
+def test_one_row_of_each_class_is_never_held_out():
     """Classes leave fewer rows, as if the table were shorter."""
     for n in range(1, 300):
         labels = np.arange(n) % 3

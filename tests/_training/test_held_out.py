@@ -101,7 +101,7 @@ def test_a_gain_below_tol_is_kept_but_does_not_count_as_progress():
     assert monitor.best_scores == [0.09]
 
 
-def test_members_stop_alone_and_what_comes_later_is_not_looked_at():
+def test_members_stop_separately_and_ignore_later_epochs():
     scores = [[0.0, 0.0], [-1.0, 1.0], [-1.0, 2.0], [50.0, 3.0], [60.0, 0.0], [70.0, 0.0]]
     net, monitor, last = run(scores)
     assert last == 5
@@ -110,7 +110,7 @@ def test_members_stop_alone_and_what_comes_later_is_not_looked_at():
 
 
 @pytest.mark.parametrize("member", [0, 1])
-def test_each_member_ends_as_it_would_alone(member):
+def test_each_member_ends_as_if_trained_separately(member):
     scores = np.random.default_rng(3).normal(size=(30, 2)).cumsum(axis=0)
     stack, *_ = run(scores, patience=4)
     alone, *_ = run(scores[:, [member]], patience=4)
@@ -358,7 +358,7 @@ def test_the_training_loss_must_fall_by_more_than_tol_below_the_best(losses, n_e
     assert stops.index(True) == n_epochs - 1
 
 
-def test_the_training_loss_leaves_the_weights_and_knows_no_scores():
+def test_the_loss_monitor_keeps_the_weights_and_has_no_scores():
     monitor, net = TrainingLossMonitor(patience=1, tol=0), ScriptedNet([[0.0]])
     net.weights[:] = 5
     monitor.start_from(net)

@@ -34,7 +34,7 @@ def test_the_step_size_falls_with_the_root_of_the_epoch(params, regression_data)
     np.testing.assert_allclose(step_sizes(model), inverse_roots(range(8), 0.02))
 
 
-def test_or_stays_as_it_is(regression_data):
+def test_otherwise_the_value_stays(regression_data):
     model = regressor(learning_rate="constant").fit(*regression_data)
     assert step_sizes(model) == [0.01] * 8
 

@@ -116,7 +116,7 @@ def test_partial_fit_trains_one_epoch_without_average():
     assert (settings.partial, settings.max_iter, settings.averaging) == (True, 1, 1)
 
 
-def test_an_estimator_without_penalty_has_none():
+def test_an_estimator_without_alpha_has_no_penalty():
     params = {name: value for name, value in PARAMS.items() if name != "alpha"}
     make_head, plan = bind(GaussianHead, 1, "homoscedastic", 0.5), FitPlan(resume=False)
     fit = prepare_fit(params, "TheName", Ensemble(), make_head, None, make_data(), plan, None)
@@ -169,7 +169,7 @@ def test_with_few_rows_there_are_more_networks_than_members():
     assert seeds == [generator.initial_seed() for generator in expected]
 
 
-def test_a_call_that_goes_on_has_as_many_networks_whatever_its_rows():
+def test_continued_training_keeps_the_number_of_networks():
     first = run(data=make_data(40))["_trained_"]
     assert prepare(None, warm, first, data=make_data(200)).rows.held_out.shape == (4, 50)
     first = run()["_trained_"]
@@ -225,7 +225,7 @@ def test_the_method_draws_with_the_context_of_the_call():
 
 
 @pytest.mark.parametrize("plan", [warm, partial])
-def test_a_call_that_goes_on_knows_what_was_kept(plan):
+def test_continued_training_gets_the_kept_draws(plan):
     first = run(Keep(), early_stopping=False)["_trained_"]
     assert first.n_calls == 1
     fit = prepare(Keep(), plan, first, early_stopping=False, random_state=99)
@@ -244,7 +244,7 @@ def test_a_call_that_goes_on_knows_what_was_kept(plan):
 
 
 @pytest.mark.parametrize("plan", [warm, partial])
-def test_training_goes_on_from_a_copy(plan):
+def test_continued_training_starts_from_a_copy(plan):
     first = run(early_stopping=False)["_trained_"]
     before, record = weights_of(first), len(first.net.history)
     fit = prepare(None, plan, first, early_stopping=False, nll_beta=0.9, learning_rate_init=0.3)
@@ -263,7 +263,7 @@ def test_training_goes_on_from_a_copy(plan):
     assert len(first.net.history) == record
 
 
-def test_the_optimizer_that_goes_on_has_the_moments_of_the_last_call():
+def test_partial_fit_keeps_the_moments_of_the_optimizer():
     first = run(early_stopping=False)["_trained_"]
     fit = prepare(None, partial, first, early_stopping=False)
     moments = [
@@ -426,7 +426,7 @@ def test_the_progress_bar_is_shown_on_request(capsys):
     assert "5/5" in text
 
 
-def test_a_warm_fit_that_gets_worse_keeps_what_it_started_from():
+def test_a_warm_fit_that_gets_worse_keeps_its_initial_weights():
     first = run()
     worse = run(None, warm, first["_trained_"], learning_rate_init=30.0, max_iter=2, averaging=1)
     assert (worse["validation_scores_"] < first["best_validation_score_"]).all()

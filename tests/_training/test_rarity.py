@@ -93,7 +93,7 @@ def test_few_rows_hardly_change_the_prior():
     assert estimate_factor(found, np.full((1, 1), 3.0)) == pytest.approx([expected])
 
 
-def test_a_network_knows_the_rows_that_it_trains_on(rows):
+def test_levels_are_rare_among_the_training_rows_of_a_network(rows):
     """The first network holds out all rows of the levels with 3 and 2 rows, the second none."""
     x, levels = torch.from_numpy(rows), find_levels(rows)
     is_rare = rows[:, 4:6].any(axis=1)

@@ -38,7 +38,7 @@ def epoch(rows, batch_size, batches=with_partners):
 
 
 @pytest.mark.parametrize("batch_size", [1, 4, 5, 23, 1000])
-def test_an_epoch_meets_each_row_once_with_its_target_and_weight(batch_size):
+def test_an_epoch_has_each_row_once_with_its_target_and_weight(batch_size):
     weights = np.linspace(0.5, 1.5, 23)
     batches = epoch(training_rows(weights=weights), batch_size)
     for member in range(2):
@@ -54,7 +54,7 @@ def test_an_epoch_meets_each_row_once_with_its_target_and_weight(batch_size):
 
 
 @pytest.mark.parametrize("batch_size", [1, 5, 1000])
-def test_an_epoch_without_partners_meets_each_row_once(batch_size):
+def test_an_epoch_without_partners_has_each_row_once(batch_size):
     batches = epoch(training_rows(), batch_size, Batches)
     for member in range(2):
         x, y, _ = (
@@ -90,7 +90,7 @@ def test_epochs_differ_and_are_reproducible():
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_member_alone_meets_the_same_batches_as_in_the_stack():
+def test_batches_of_a_member_do_not_depend_on_the_stack():
     rows = training_rows()
     own = replace(rows, train=rows.train[1:], generators=rows.generators[1:])
     alone, together = epoch(own, 5), epoch(training_rows(), 5)

@@ -14,7 +14,7 @@ from sk_deltauq.baselines import (
     MCDropoutRegressor,
     VariationalBNNRegressor,
 )
-from tests._helpers import answers, assert_same_answers, mark_long
+from tests._helpers import assert_same_predictions, mark_long, predict_all
 
 SMALL = {"hidden_layer_sizes": (16,), "max_iter": 25, "n_iter_no_change": 5, "random_state": 0}
 CLASSES = [
@@ -80,7 +80,7 @@ def test_training_continues_from_the_stopped_networks(data):
     for model in models:
         model.partial_fit(X, y)
     assert not models[1].mean_refined_
-    assert_same_answers(*(answers(model, X[:50]) for model in models))
+    assert_same_predictions(*(predict_all(model, X[:50]) for model in models))
 
 
 def test_no_refinement_if_the_means_of_held_out_rows_got_worse():
@@ -115,7 +115,7 @@ def test_the_errors_of_the_selected_dropout_rate_decide(seed, monkeypatch):
 
 
 @pytest.mark.parametrize("changes", [{"noise": None}, {"early_stopping": False}])
-def test_what_has_no_refinement(changes, data):
+def test_cases_without_refinement(changes, data):
     model = DeltaUQRegressor(refine_mean=True, **{**SMALL, **changes}).fit(*data)
     assert not model.mean_refined_
 

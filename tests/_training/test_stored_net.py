@@ -12,7 +12,7 @@ from skorch.exceptions import DeviceWarning
 
 from sk_deltauq._novelty import DistanceInflation
 from sk_deltauq._training.stored_net import describe_net, rebuild_net
-from tests._helpers import answers, assert_same_answers, classifier, regressor
+from tests._helpers import assert_same_predictions, classifier, predict_all, regressor
 from tests.test_persistence import LABELS, NAMES, X, Y, estimator, target
 
 
@@ -79,7 +79,7 @@ def test_the_state_of_an_optimizer_that_was_never_made_is_kept():
     twice = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
     for one in (model, twice):
         one.partial_fit(X, Y)
-    assert_same_answers(answers(twice, X), answers(model, X))
+    assert_same_predictions(predict_all(twice, X), predict_all(model, X))
 
 
 def test_a_stored_net_can_train_on_by_itself():
@@ -90,7 +90,7 @@ def test_a_stored_net_can_train_on_by_itself():
 
 
 @pytest.mark.parametrize("make", [regressor, classifier])
-def test_values_are_those_of_the_net_and_in_memory_of_their_own(make):
+def test_stored_values_are_copies_of_the_net(make):
     model = make().fit(X, Y if make is regressor else LABELS)
     trained = model._trained_
     state = describe_net(model.net_)
@@ -107,12 +107,12 @@ def test_values_are_those_of_the_net_and_in_memory_of_their_own(make):
 
 
 @pytest.mark.parametrize("name", ["MCDropoutRegressor", "VariationalBNNRegressor"])
-def test_what_a_method_draws_is_in_the_usual_order_in_memory(name):
+def test_draws_of_a_method_are_contiguous(name):
     model = estimator(name).fit(X, Y)
     assert all(value.is_contiguous() for value in model.net_.module_.state_dict().values())
 
 
-def test_the_global_state_is_left_alone(global_state_is_kept):
+def test_the_global_state_does_not_change(global_state_is_kept):
     copy.deepcopy(regressor().fit(X, Y))
 
 
@@ -125,9 +125,9 @@ def test_host_settings_do_not_matter():
             again = pickle.loads(text)
     finally:
         torch.set_default_dtype(torch.float32)
-    assert_same_answers(answers(again, X), answers(model, X))
+    assert_same_predictions(predict_all(again, X), predict_all(model, X))
     model.partial_fit(X, Y)
-    assert_same_answers(answers(again.partial_fit(X, Y), X), answers(model, X))
+    assert_same_predictions(predict_all(again.partial_fit(X, Y), X), predict_all(model, X))
 
 
 def test_without_a_gpu_the_net_is_on_the_cpu(monkeypatch):
@@ -140,7 +140,7 @@ def test_without_a_gpu_the_net_is_on_the_cpu(monkeypatch):
     assert net.device == "cpu"
 
 
-def test_the_inflation_keeps_what_prediction_needs():
+def test_the_stored_inflation_is_enough_for_predictions():
     inflation = regressor().fit(X, Y)._trained_.kept["_inflation_"]
     again = pickle.loads(pickle.dumps(inflation))
     assert isinstance(again, DistanceInflation)

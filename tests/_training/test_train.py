@@ -164,7 +164,7 @@ def test_an_average_over_one_epoch_is_the_last_weights():
     assert_close(all_weights([net.module_, net.criterion_]), plain_loop(3)[0][-1])
 
 
-def test_a_counter_and_shared_weights_enter_the_average_as_they_should():
+def test_counters_and_shared_weights_are_averaged_correctly():
     """A user's module may hold integers, and one tensor under two names."""
     head = torch.nn.Linear(1, 1)
     network = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
@@ -227,7 +227,7 @@ def test_the_progress_bar_moves_by_one_per_epoch():
 
 
 @pytest.mark.parametrize("decay", [False, True])
-def test_training_can_go_on(decay):
+def test_training_can_continue(decay):
     """Two calls are one call: the optimizer, the step size and the last weights continue."""
     net, whole = make(alpha=3.0), plain_loop(6, alpha=3.0, decay=decay)
     train(net, 4, decay=decay)
@@ -238,7 +238,7 @@ def test_training_can_go_on(decay):
     np.testing.assert_allclose(net.history[:, "train_loss"], whole[1], rtol=1e-5)
 
 
-def test_a_trained_net_can_be_stored_and_keeps_nothing_of_the_data():
+def test_a_stored_net_holds_no_data():
     net = make()
     train(net, 2, averaged_epochs=2, decay=True, monitor=lambda net: False)
     assert not net.module_.training
@@ -273,7 +273,7 @@ def test_callbacks_get_every_event():
 
 
 @pytest.mark.parametrize("average", [1, 5])
-def test_an_error_leaves_the_optimizer_ready_to_go_on(average):
+def test_after_an_error_the_optimizer_can_continue(average):
     net = make(alpha=3.0)
 
     def fail(net):
@@ -319,7 +319,7 @@ def test_early_stopping_of_skorch_ends_training_after_all_callbacks(first):
 
 @pytest.mark.parametrize("kept", [slice(1, None, 3), slice(0, 2), slice(2, None)])
 @pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.Adafactor])
-def test_kept_members_go_on_as_if_they_had_been_trained_alone(kept, optimizer):
+def test_kept_members_continue_as_if_trained_separately(kept, optimizer):
     fused = {} if optimizer is torch.optim.Adafactor else {"optimizer__fused": True}
     net = make(6, alpha=3.0, net_params={"optimizer": optimizer, **fused})
     train(net, 3, n_members=6)
@@ -445,7 +445,7 @@ def new_head():
     return GaussianHead(1, noise="homoscedastic", nll_beta=0.9, n_members=2)
 
 
-def test_the_settings_of_a_net_that_goes_on_can_change():
+def test_settings_may_change_in_continued_training():
     net = make()
     train(net, 2)
     weights = all_weights([net.module_, net.criterion_])
@@ -459,7 +459,7 @@ def test_the_settings_of_a_net_that_goes_on_can_change():
     assert_close(all_weights([net.module_, net.criterion_]), weights)
 
 
-def test_fit_goes_on_with_the_weights_and_a_new_optimizer():
+def test_fit_continues_from_the_weights_with_a_new_optimizer():
     net, head = make(), new_head()
     train(net, 2)
     weights = all_weights([net.module_, net.criterion_])

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor, baselines
 from tests._helpers import (
     ONE_PER_METHOD,
-    assert_close_answers,
-    assert_same_answers,
+    assert_close_predictions,
+    assert_same_predictions,
     mark_long,
 )
 
@@ -117,7 +117,7 @@ def data(name, regression_data, classification_data):
     return regression_data if name.endswith("Regressor") else classification_data
 
 
-def answers(model, X):
+def predict_all(model, X):
     """All predictions of a fitted model, by method."""
     found = {f"uncertainty.{k}": v for k, v in model.predict_uncertainty(X).items()}
     found["predict"], found["std"] = model.predict(X, return_std=True)
@@ -174,9 +174,9 @@ def test_one_seed_gives_the_same_model_to_the_last_bit(make, data, early_stoppin
     found = []
     for seed in (1, 2):
         torch.manual_seed(seed)
-        found.append(answers(make(early_stopping=early_stopping).fit(X, y), X))
-    assert_same_answers(*found)
-    other = answers(make(early_stopping=early_stopping, random_state=1).fit(X, y), X)
+        found.append(predict_all(make(early_stopping=early_stopping).fit(X, y), X))
+    assert_same_predictions(*found)
+    other = predict_all(make(early_stopping=early_stopping, random_state=1).fit(X, y), X)
     assert not np.allclose(found[0]["std"], other["std"], rtol=1e-3)
 
 
@@ -184,16 +184,16 @@ def test_one_seed_gives_the_same_model_to_the_last_bit(make, data, early_stoppin
 def test_global_state_is_kept(make, data):
     X, y = data
     model = make().fit(X, y)
-    answers(model, X)
+    predict_all(model, X)
     model.partial_fit(X, y)
 
 
 def test_fit_works_if_gradients_are_off(make, data):
     X, y = data
-    expected = answers(make().fit(X, y), X)
+    expected = predict_all(make().fit(X, y), X)
     with torch.no_grad():
-        found = answers(make().fit(X, y), X)
-    assert_same_answers(found, expected)
+        found = predict_all(make().fit(X, y), X)
+    assert_same_predictions(found, expected)
 
 
 @pytest.mark.parametrize("params", [{}, {"embedding": "periodic", "hidden_layer_sizes": (32, 32)}])
@@ -201,19 +201,19 @@ def test_predictions_of_a_row_do_not_depend_on_other_rows(make, data, params):
     X, y = data
     model = make(**params).fit(X, y)
     many = np.random.default_rng(1).normal(size=(1700, X.shape[1]))
-    together = answers(model, many)
+    together = predict_all(model, many)
     for rows in ([0], [1699], [5, 3, 3], slice(None, None, -1), slice(0, 257)):
-        apart = answers(model, many[rows])
-        assert_close_answers({k: v[rows] for k, v in together.items()}, apart)
+        apart = predict_all(model, many[rows])
+        assert_close_predictions({k: v[rows] for k, v in together.items()}, apart)
 
 
 def test_predict_is_pure_and_survives_pickling_and_cloning(make, data):
     X, y = data
     model = make().fit(X, y)
-    expected = answers(model, X)
-    assert_same_answers(answers(model, X), expected)
-    assert_same_answers(answers(pickle.loads(pickle.dumps(model)), X), expected)
-    assert_same_answers(answers(clone(model).fit(X, y), X), expected)
+    expected = predict_all(model, X)
+    assert_same_predictions(predict_all(model, X), expected)
+    assert_same_predictions(predict_all(pickle.loads(pickle.dumps(model)), X), expected)
+    assert_same_predictions(predict_all(clone(model).fit(X, y), X), expected)
 
 
 def test_partial_fit_continues_and_is_reproducible(make, data):
@@ -224,8 +224,8 @@ def test_partial_fit_continues_and_is_reproducible(make, data):
         for call in range(3):
             model.partial_fit(X, y)
             assert model.n_iter_ == call + 1
-        found.append(answers(model, X))
-    assert_same_answers(*found)
+        found.append(predict_all(model, X))
+    assert_same_predictions(*found)
     assert len(model.loss_curve_) == 3
     assert model.loss_curve_[2] < model.loss_curve_[0]
 
@@ -257,7 +257,7 @@ def test_rows_of_weight_zero_are_ignored(make, data):
     present = weights > 0
     weighted = make().fit(X, y, sample_weight=weights)
     without = make().fit(X[present], y[present])
-    assert_same_answers(answers(weighted, X), answers(without, X))
+    assert_same_predictions(predict_all(weighted, X), predict_all(without, X))
 
 
 @pytest.mark.parametrize("name", having("noise", REGRESSORS), indirect=True)

@@ -167,7 +167,7 @@ def test_an_outlier_changes_no_noise_and_keeps_all_variances_positive(rng):
     assert all(np.isfinite(mean).all() for mean in means)
 
 
-def test_only_weights_that_would_lose_their_variance_are_left_alone():
+def test_updates_skip_only_weights_that_would_lose_their_variance():
     mean, var = np.zeros((2, 2)), np.array([[1.0, 1.0], [0.1, 0.1]])
     x, d_mean, d_var = np.ones(2), np.array([2.0, 0.5]), np.zeros(2)
     LinearLayer(mean, var).update(x, None, x, d_mean, d_var)

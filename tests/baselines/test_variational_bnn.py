@@ -140,7 +140,7 @@ def test_each_training_sample_has_its_own_noise(regression_data):
     assert len(noise.unique()) > 0.99 * noise.numel()
 
 
-# What it learns
+# Known functions and noise
 
 
 def linear_data(n):

@@ -24,7 +24,7 @@ def read_settings_of_today(study):
 
 
 def toy_dataset(n_rows=60, n_features=3, name="toy", seed=0, in_original_order=True, **fields):
-    """A noisy sine in distinct random features; `fields` replace those of the `Dataset`."""
+    """A noisy sine in distinct random features; `fields` replace fields of the `Dataset`."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n_rows, n_features))
     y = 500 + 100 * np.sin(6 * X[:, 0]) + 10 * rng.standard_normal(n_rows)

@@ -20,7 +20,7 @@ def test_same_lines_give_same_bytes(fmt):
     assert first.startswith({"png": b"\x89PNG", "svg": b"<?xml"}[fmt])
 
 
-def test_missing_matplotlib_is_told(monkeypatch):
+def test_missing_matplotlib_is_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'sk-deltauq\[plotting\]'"):
         figures.make_figure(2, 2)

@@ -43,7 +43,7 @@ def test_processes_import_the_study(invoke):
     assert one == two
 
 
-def test_scores_are_those_of_the_search():
+def test_scores_equal_the_search():
     record = {"protocol": "starts", "preset": "default", "data": "hills", "split": 1}
     dataset = STUDY.load("hills", None)
     split = draw_starts(dataset)[1]

@@ -87,13 +87,13 @@ def test_class_rows_and_edges(logits):
 def test_classes_in_chunks(logits, monkeypatch):
     dist = CategoricalMixture(logits)
 
-    def answers():
+    def predict_all():
         per_row = [dist.proba, dist.log_proba, dist.expected_entropy, dist.epistemic]
         return [*per_row, dist.sample(9, random_state=0)]
 
-    whole = answers()
+    whole = predict_all()
     monkeypatch.setattr(_arrays, "_CHUNK_FLOATS", 16)
-    for expected, chunked in zip(whole, answers(), strict=True):
+    for expected, chunked in zip(whole, predict_all(), strict=True):
         np.testing.assert_allclose(chunked, expected, rtol=1e-12)
 
 

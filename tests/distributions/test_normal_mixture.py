@@ -325,7 +325,7 @@ def test_arguments_are_neither_changed_nor_followed(rng):
     np.testing.assert_array_equal(dist.mean, before)
     with pytest.raises(ValueError, match="read-only"):
         dist.means[0, 0] = 1
-    before[:] = 0  # the answers belong to the caller
+    before[:] = 0  # the returned arrays belong to the caller
     means.flags.writeable = False
     assert np.shares_memory(NormalMixture(means, stds).means, means)
 
@@ -385,12 +385,12 @@ def test_point_masses_have_no_density():
 def test_chunks_change_nothing(rng, monkeypatch):
     dist, y = random_mixture(rng, (5, 40, 2)), rng.normal(size=(40, 2))
 
-    def answers():
+    def predict_all():
         return [dist.mean, dist.std, dist.log_pdf(y), dist.cdf(y), dist.crps(y), dist.ppf(LEVELS)]
 
-    whole = answers()
+    whole = predict_all()
     monkeypatch.setattr(_arrays, "_CHUNK_FLOATS", 64)
-    for expected, chunked in zip(whole, answers(), strict=True):
+    for expected, chunked in zip(whole, predict_all(), strict=True):
         np.testing.assert_allclose(chunked, expected, rtol=1e-12)
 
 

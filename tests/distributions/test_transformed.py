@@ -195,7 +195,7 @@ class _Plain:
         return np.zeros_like(y)
 
 
-def test_a_piecewise_linear_map_is_as_accurate_as_the_notes_say():
+def test_a_piecewise_linear_map_is_as_accurate_as_documented():
     """The other route is a fine sum over the quantiles."""
     rng = np.random.default_rng(0)
     (g,) = fit_target_transform(["quantile"], rng.lognormal(size=(1000, 1)), np.ones(1000)).maps

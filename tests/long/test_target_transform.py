@@ -30,7 +30,7 @@ def test_intervals_of_a_log_normal_target(seed, choice):
     assert 0.84 < ((lower <= y_new) & (y_new <= upper)).mean() < 0.96
 
 
-def test_auto_stays_off_for_normal_targets():
+def test_auto_chooses_no_transformation_for_normal_targets():
     chosen = [
         DeltaUQRegressor(target_transform="auto", random_state=seed)
         .fit(*draw(seed, 200, skewed=False)[:2])

@@ -101,7 +101,7 @@ def classification():
     X, y = make_classification(
         90, 4, n_informative=3, n_redundant=0, n_classes=3, flip_y=0.2, random_state=0
     )
-    return X, np.array(["late", "early", "never"])[y]  # the order is not that of the positions
+    return X, np.array(["late", "early", "never"])[y]  # not in alphabetical order
 
 
 @pytest.mark.parametrize("scorer", REGRESSION_SCORERS)
@@ -368,7 +368,7 @@ def test_a_request_needs_metadata_routing():
 
 
 @pytest.mark.parametrize("scorer", ALL_SCORERS, ids=repr)
-def test_scorers_are_named_and_copied_like_those_of_scikit_learn(scorer):
+def test_scorers_have_names_and_copies_like_scikit_learns_scorers(scorer):
     assert repr(scorer) == scorer.__name__
     assert repr(pickle.loads(pickle.dumps(scorer))) == scorer.__name__
     search = GridSearchCV(BayesianRidge(), {}, scoring=scorer)

@@ -69,7 +69,7 @@ def points():
 # One network without noise has no variance, and GPyTorch warns that it takes its least one.
 @pytest.mark.filterwarnings("ignore:Negative variance values detected")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
-def test_means_and_variances_are_those_of_the_estimator(estimator, points):
+def test_means_and_variances_equal_the_estimator(estimator, points):
     estimator.fit(*draw(40))
     wide = torch.cat([points, torch.tensor([[3.0, -20.0]], dtype=torch.float64)])  # and far away
     mean, parts = estimator.predict(wide.numpy()), estimator.predict_uncertainty(wide.numpy())
@@ -96,7 +96,7 @@ def test_components_have_the_epistemic_variance(fitted, points):
     np.testing.assert_allclose(found.variance.sqrt()[:, 0], parts.epistemic, rtol=1e-3)
 
 
-def test_covariance_is_that_of_the_functions(points):
+def test_covariance_equals_the_covariance_of_the_functions(points):
     estimator = DeltaUQRegressor(**SMALL, widening=0.0).fit(*draw(40))
     functions = estimator.to_torch().double()(points).functions.numpy()  # (component, point)
     expected = np.cov(functions.T, ddof=0)

@@ -62,7 +62,7 @@ def test_every_acquisition_function_with_pending_points(acquisition):
     np.testing.assert_array_equal(again.ask(2), proposed)
 
 
-def test_an_acquisition_function_of_ones_own():
+def test_a_custom_acquisition_function():
     from botorch.acquisition import PosteriorMean
 
     seen = []
@@ -83,7 +83,7 @@ def test_proposals_do_not_change_numpys_or_torchs_random_state(global_state_is_k
     run(make(n_initial=4), 5)
 
 
-def test_data_in_hand_replace_the_initial_design():
+def test_existing_data_replace_the_initial_design():
     optimizer = make(n_initial=6)
     X = np.random.default_rng(0).uniform(size=(6, 2)) * [1, 10]
     optimizer.tell(X, bowl(X))
@@ -110,14 +110,14 @@ def test_the_initial_design_counts_pending_points():
     assert distances(np.vstack([design, seventh])).min() > 1e-6
 
 
-def test_equal_values_say_nothing():
+def test_equal_values_cannot_be_fitted():
     optimizer = make(n_initial=2)
     run(optimizer, 4, f=lambda x: 1.0)
     with pytest.raises(NotFittedError, match="two different values"):
         _ = optimizer.estimator_
 
 
-def test_differences_that_float64_cannot_square_say_nothing():
+def test_differences_that_float64_cannot_square_cannot_be_fitted():
     optimizer = run(make(n_initial=2), 4, f=lambda x: 1e-200 * x[0])
     with pytest.raises(NotFittedError, match="two different values"):
         _ = optimizer.estimator_
@@ -188,7 +188,7 @@ def test_the_same_point_with_another_value():
 
 
 def test_near_points_may_have_different_values():
-    """Data in hand on a logarithmic scale: only proposals keep away from other points."""
+    """Existing data on a logarithmic scale: only proposals keep away from other points."""
     optimizer = make([(1e-8, 1)], n_initial=5)
     X = np.logspace(-7, -3, 5)[:, np.newaxis]
     optimizer.tell(X, [5.0, 4.0, 3.0, 2.0, 1.0])

@@ -37,7 +37,7 @@ def test_invalid_integers(integers, message):
         Space.make([(0, 5), (0.5, 3)], integers)
 
 
-def test_integers_must_be_told_apart_in_the_unit_cube():
+def test_integers_must_differ_in_the_unit_cube():
     with pytest.raises(ValueError, match="10000001 values"):
         Space.make([(0, 10**7)], [0])
 

@@ -9,7 +9,7 @@ from tests._helpers import classifier, regressor
 from tests.plotting._helpers import TwoOutputs
 
 
-def test_regressor_alone_in_a_pipeline_and_in_a_search(line):
+def test_regressor_bare_in_a_pipeline_and_in_a_search(line):
     X, y = line
     pipeline = make_pipeline(StandardScaler(), regressor())
     search = GridSearchCV(pipeline, {}, cv=2)

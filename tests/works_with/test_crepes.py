@@ -16,7 +16,7 @@ class OurStd:
         return self.model.predict(X, return_std=True)[1]
 
 
-def test_normalised_intervals_are_those_of_conformalize(regression, model):
+def test_normalised_intervals_equal_conformalize(regression, model):
     d = regression
     wrapped = crepes.WrapRegressor(model)
     wrapped.calibrate(d.X_cal, d.y_cal, de=OurStd(model))

@@ -1,4 +1,4 @@
-"""ONNX: the two exporters of torch, on all methods. ONNX Runtime answers as the module."""
+"""ONNX: the two exporters of torch, on all methods. ONNX Runtime predicts as the module."""
 
 import io
 
@@ -34,7 +34,7 @@ def get_name(estimator):
 
 
 def export(module, rows, *, dynamo):
-    """Return a session that answers for any number of rows."""
+    """Return a session for any number of rows."""
     # The names of the outputs must not be names of operators, such as "mean".
     names = {"input_names": ["X"], "output_names": [f"y_{n}" for n in module(rows)._fields]}
     file = io.BytesIO()

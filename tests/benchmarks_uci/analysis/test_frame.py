@@ -156,7 +156,7 @@ def test_fractions_that_are_equal_share_a_rank():
     assert rank(summary(found, METRICS["coverage"])).loc["boston"].tolist() == [1.5, 1.5]
 
 
-def test_ranks_are_those_of_counting_pairs():
+def test_ranks_equal_counts_of_pairs():
     rng = np.random.default_rng(0)
     scores = rng.integers(0, 4, size=(5, 2)).astype(float)  # (method, set), with ties
     names = [f"m{i}" for i in range(5)]

@@ -36,7 +36,7 @@ def test_page_has_a_part_per_run(found):
         assert text in page
 
 
-def test_markdown_of_a_page_is_that_of_its_tables(found):
+def test_markdown_of_a_page_joins_its_tables(found):
     pytest.importorskip("matplotlib")
     page, _ = write_page(found[:36], STUDY, "nll")
     table, explained = tabulate_run(make_run(found[:36]), STUDY, "nll")

@@ -30,7 +30,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_flights_meet_the_weather_of_their_hour(folder):
+def test_flights_have_the_weather_of_their_hour(folder):
     dataset = flights.read_folder(folder)
     # Left out: a flight without weather, one with a gap in the weather, one without its delay
     np.testing.assert_array_equal(

@@ -68,7 +68,7 @@ def test_record_describes_the_run_and_is_json():
     assert all(isinstance(record[name], float) for name in STUDY.metrics)
 
 
-def test_scores_are_those_of_the_model_on_the_test_rows():
+def test_scores_measure_the_model_on_the_test_rows():
     dataset = toy_dataset()
     split = PROTOCOLS["random80"].splits(dataset)[2]
     model = MarginalGaussian().fit(dataset.X[split.train], dataset.y[split.train])

@@ -125,7 +125,7 @@ def curve(shift):
     return [round(0.05 * i + shift, 4) for i in range(1, 20)]
 
 
-def test_all_but_the_curves_round_trips(tmp_path):
+def test_everything_except_the_curves_round_trips(tmp_path):
     found = [
         record(nll=-1 / 3, warnings=["few, epochs", 'a "quoted"\nline']),
         record(split=1, nll=1e-9, warnings=["few, epochs"]),

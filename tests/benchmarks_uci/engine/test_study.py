@@ -9,7 +9,7 @@ from benchmarks_uci.regression.study import STUDY
 from tests.benchmarks_uci._helpers import toy_dataset
 
 
-def test_hash_is_that_of_the_ranks_in_canonical_order():
+def test_hash_is_computed_from_the_ranks_in_canonical_order():
     dataset = toy_dataset(n_rows=10)
     rank = {row: i for i, row in enumerate(dataset.order.tolist())}
     split = Split("a split", np.array([4, 1, 7]), np.array([0, 9]))

@@ -5,7 +5,7 @@ from benchmarks_uci.regression.protocols import random80
 from tests.benchmarks_uci._helpers import toy_dataset
 
 
-def test_rows_are_those_of_the_protocol():
+def test_rows_follow_the_protocol():
     dataset = toy_dataset()
     (X, y), (X_test, y_test) = split_set(dataset, 130)
     split = random80(dataset, 130)

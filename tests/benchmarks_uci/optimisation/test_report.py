@@ -55,7 +55,7 @@ def test_methods_are_compared_on_the_designs_and_functions_that_both_finished():
     assert "gp" not in means
 
 
-def test_the_large_searches_are_those_of_their_file():
+def test_the_large_searches_come_from_the_committed_file():
     with (RESULTS / "search-default.csv").open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["data"] in LARGE]
     found = defaultdict(dict)

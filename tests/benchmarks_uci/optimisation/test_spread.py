@@ -1,4 +1,4 @@
-"""Errors beside the epistemic standard deviation: the measures on a model with known answers."""
+"""Ratios of errors to the epistemic std: the measures on a model with known predictions."""
 
 import numpy as np
 import pytest

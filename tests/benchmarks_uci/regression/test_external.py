@@ -69,7 +69,7 @@ def test_marginal_gaussian_ignores_the_rows():
     assert std == pytest.approx(np.std(y, ddof=1))
 
 
-def test_constant_noise_is_that_of_held_out_rows(regression_data):
+def test_constant_noise_is_estimated_from_held_out_rows(regression_data):
     X, y = regression_data
     model = ConstantNoise(LinearRegression(), random_state=0).fit(X, y)
     errors = []
@@ -85,7 +85,7 @@ def test_constant_noise_leaves_its_predictor_unfitted(regression_data):
     assert not hasattr(predictor, "constant_")
 
 
-def test_bagged_noise_is_that_of_rows_out_of_the_bag(regression_data):
+def test_bagged_noise_is_estimated_from_out_of_bag_rows(regression_data):
     X, y = regression_data
     model = BaggedNoise(LinearRegression(), n_estimators=3, random_state=0).fit(X, y)
     bags = [set(rows.tolist()) for rows in model.bagging_.estimators_samples_]

@@ -58,7 +58,7 @@ def test_splits_are_the_same_each_time(protocol):
     assert len(set(first)) == len(first)
 
 
-def test_random_split_of_a_seed_stays_what_it_was():
+def test_random_split_of_a_seed_never_changes():
     # Results of other days are compared with these rows.
     dataset = toy_dataset(n_rows=10, order=np.arange(10))
     assert random80(dataset, seed=0).test.tolist() == [4, 6]
@@ -86,7 +86,7 @@ def test_near_copies_are_dropped():
     assert (0, 120)[1 - first] not in kept
 
 
-def test_splits_without_near_copies_are_those_of_the_smaller_set():
+def test_splits_without_near_copies_equal_splits_of_the_smaller_set():
     dataset = toy_dataset(n_rows=60)
     repeated = toy_dataset(
         X=np.concatenate([dataset.X, dataset.X[:15]]),
@@ -207,7 +207,7 @@ PINNED = {
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_splits_stay_what_they_were(protocol):
+def test_splits_never_change(protocol):
     dataset = toy_dataset()
     assert digest(splits_of(protocol, dataset), dataset) == PINNED[protocol]
 
@@ -230,7 +230,7 @@ PINNED_EMBEDDED = {
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
-def test_splits_of_the_embedded_sets_stay_what_they_were(name):
+def test_splits_of_the_embedded_sets_never_change(name):
     dataset = load(name, Sources(offline=True))
     found = [digest(splits_of(protocol, dataset), dataset) for protocol in PROTOCOLS]
     assert found == PINNED_EMBEDDED[name]

@@ -19,7 +19,7 @@ def scores_of(dist, y):
     return score(y, dist.mean, dist.std, dist)
 
 
-def test_scores_of_one_normal_are_those_of_scipy(y):
+def test_scores_of_one_normal_equal_scipy(y):
     model = MarginalGaussian().fit(None, y[:200])
     X, y = np.zeros((200, 1)), y[200:]
     normal = stats.norm(model.mean_, model.noise_std_)
@@ -71,7 +71,7 @@ def test_units_of_the_target_shift_and_scale_the_scores(y):
         assert other[name] == pytest.approx(one[name])
 
 
-def test_correlation_is_that_of_ranks():
+def test_correlation_is_computed_from_ranks():
     rng = np.random.default_rng(0)
     std, error = rng.uniform(size=(2, 50))
     ranks = np.corrcoef(np.argsort(np.argsort(std)), np.argsort(np.argsort(error)))[0, 1]

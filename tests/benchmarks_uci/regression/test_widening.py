@@ -19,7 +19,7 @@ def read(protocol):
     return pd.concat([pd.read_csv(file) for file in files])
 
 
-def test_means_are_those_of_the_files(protocol):
+def test_means_equal_the_files(protocol):
     means = widening.read_means(protocol)
     expected = read(protocol).groupby(["data", "method"])[[*widening.SCORES]].mean()
     assert set(means.index) == set(expected.index.get_level_values("data"))

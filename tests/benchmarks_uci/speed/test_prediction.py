@@ -66,7 +66,7 @@ def test_plain_network_predicts_mean_and_std(model):
     assert (std > 0).all()
 
 
-def test_defaults_are_those_of_the_estimator(monkeypatch):
+def test_defaults_equal_the_estimator(monkeypatch):
     models = []
 
     def remember(model, shape):

@@ -31,7 +31,7 @@ def test_seeds_are_fresh_and_at_least_five():
     assert all(len(set(case.seeds)) >= 5 for case in CASES)
 
 
-def test_every_situation_but_the_small_ones_has_a_row():
+def test_every_situation_except_the_small_ones_has_a_row():
     assert {row.situation for row in ROWS} == {*SITUATIONS} - {"small"}
     keys = {(case.situation, case.method) for case in CASES}
     assert {(row.situation, row.method) for row in ROWS} <= keys
