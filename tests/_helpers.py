@@ -92,6 +92,13 @@ def table(dtype=np.float64):
     return np.random.default_rng(0).integers(0, 9, size=(N, 3)).astype(dtype)
 
 
+def make_sine(n=120, noise=0.1, seed=1):
+    """A sine of the first feature and a line in the second one."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, 2))
+    return X, np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + noise * rng.standard_normal(n)
+
+
 def target(make):
     """Something to learn from `table` for either estimator."""
     X = table()

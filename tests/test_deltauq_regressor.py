@@ -5,20 +5,21 @@ import pytest
 import torch
 from scipy.stats import norm
 from sklearn.datasets import load_wine
-from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.exceptions import DataConversionWarning
 
 from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._validation import scale_to_tensor
 from sk_deltauq.metrics import gaussian_nll
-from tests._helpers import LEARN, assert_finite, assert_same_predictions, predict_all, regressor
+from tests._helpers import (
+    LEARN,
+    assert_finite,
+    assert_same_predictions,
+    make_sine,
+    predict_all,
+    regressor,
+)
 
 NOISES = ["heteroscedastic", "homoscedastic", None]
-
-
-def sine(n=120, noise=0.1, seed=1):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-2, 2, size=(n, 2))
-    return X, np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + noise * rng.standard_normal(n)
 
 
 @pytest.fixture(scope="module", params=NOISES, ids=str)
@@ -208,14 +209,14 @@ def test_one_component_has_no_epistemic_uncertainty(regression_data):
     ],
     ids=str,
 )
-def test_it_learns_a_sine(params):
-    X, y = sine(160)
+def test_it_learns_a_make_sine(params):
+    X, y = make_sine(160)
     model = regressor(**{**LEARN, **params}).fit(X[:120], y[:120])
     assert model.score(X[120:], y[120:]) > 0.85
 
 
 def test_identity_activation_is_a_linear_model():
-    X, y = sine()
+    X, y = make_sine()
     model = regressor(**LEARN, activation="identity", embedding=None).fit(X, y)
     a, b = model.predict(X[:20]), model.predict(X[20:40])
     np.testing.assert_allclose(model.predict((X[:20] + X[20:40]) / 2), (a + b) / 2, atol=1e-5)
@@ -223,7 +224,7 @@ def test_identity_activation_is_a_linear_model():
 
 @pytest.mark.parametrize("level", [pytest.param(0.1, marks=pytest.mark.long), 0.4])
 def test_homoscedastic_noise_is_recovered(level):
-    X, y = sine(200, noise=level)
+    X, y = make_sine(200, noise=level)
     Y = np.column_stack([y, 100 * y])
     settings = {**LEARN, "max_iter": 200, "n_iter_no_change": 200, "noise": "homoscedastic"}
     one = regressor(**settings).fit(X, y)
@@ -260,83 +261,11 @@ def test_attributes_describe_the_fit(regression_data):
     assert anchors < rows
 
 
-# Early stopping
-
-
-@pytest.mark.parametrize(
-    ("n", "params", "holds_out"),
-    [
-        (1, {}, False),
-        (2, {}, True),
-        (1, {"n_members": 8}, False),
-        (2, {"n_members": 8}, True),
-        (39, {"n_members": 8}, True),
-        (200, {"early_stopping": False}, False),
-        (10, {"early_stopping": True}, True),
-    ],
-    ids=str,
-)
-def test_early_stopping_auto_holds_out_rows_from_two_on(n, params, holds_out):
-    X, y = sine(n)
-    model = regressor(**{"max_iter": 1, "early_stopping": "auto", **params}).fit(X, y)
-    assert (model.validation_scores_ is not None) == holds_out
-
-
-def test_rows_without_weight_do_not_count_for_early_stopping_auto():
-    X, y = sine(30)
-    weights = np.r_[np.zeros(29), 1]
-    model = regressor(early_stopping="auto")
-    assert model.fit(X, y, sample_weight=weights).validation_scores_ is None
-    weights[0] = 1
-    assert model.fit(X, y, sample_weight=weights).validation_scores_ is not None
-
-
-@pytest.mark.parametrize("noise", NOISES)
-def test_the_weights_that_were_best_on_the_held_out_rows_are_kept(noise):
-    X, y = sine(74, noise=1)  # little to learn, so that it soon overfits
-    X, y, held_out = X[:60], y[:60], {"X_val": X[60:], "y_val": y[60:]}  # for one network
-    params = {**LEARN, "noise": noise, "early_stopping": True, "tol": 0, "n_iter_no_change": 60}
-    model = regressor(**params).fit(X, y, **held_out)
-    scores = model.validation_scores_
-    assert scores.shape == (model.n_iter_,)
-    best = int(scores.argmax())
-    assert best < model.n_iter_ - 1, "nothing to restore: the last epoch is the best"
-    assert model.best_validation_score_ == scores[best]
-    until_best = regressor(**{**params, "max_iter": best + 1}).fit(X, y, **held_out)
-    np.testing.assert_array_equal(model.predict(X), until_best.predict(X))
-
-
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_training_stops_after_n_iter_no_change_epochs_without_improvement(early_stopping):
-    X, y = sine(60)
-    params = {"early_stopping": early_stopping, "max_iter": 50, "n_iter_no_change": 4}
-    # Only the first epoch improves, on nothing, by more than this.
-    assert regressor(**params, tol=1e9).fit(X, y).n_iter_ == 5
-    assert regressor(**params, tol=0).fit(X, y).n_iter_ > 5
-
-
-@pytest.mark.parametrize(("n_members", "n_networks"), [(3, 10), (12, 12)])
-def test_validation_scores_have_one_column_per_network(n_members, n_networks):
-    X, y = sine(60)
-    model = regressor(n_members=n_members, early_stopping=True, max_iter=4).fit(X, y)
-    assert model.n_networks_ == n_networks
-    assert model.validation_scores_.shape == (4, n_networks)
-    np.testing.assert_array_equal(
-        model.best_validation_score_, model.validation_scores_.max(axis=0)
-    )
-
-
-def test_convergence_warning_points_at_the_line_that_called_fit(regression_data):
-    with pytest.warns(ConvergenceWarning, match="DeltaUQRegressor reached max_iter=3") as caught:
-        regressor().fit(*regression_data)
-    assert caught[0].filename == __file__
-
-
 # Continued training
 
 
 def test_warm_start_continues_from_the_last_weights():
-    X, y = sine()
+    X, y = make_sine()
     model = regressor(**LEARN, warm_start=True, early_stopping=False).fit(X, y)
     first_loss, before = model.loss_curve_, model.predict(X)
     model.set_params(learning_rate_init=1e-12, max_iter=1).fit(X, y)
@@ -383,7 +312,7 @@ def test_training_continues_only_with_the_same_columns_and_outputs(regression_da
 
 
 def test_partial_fit_learns_from_a_stream():
-    X, y = sine(480)
+    X, y = make_sine(480)
     model = regressor(learning_rate_init=0.03, hidden_layer_sizes=(16,), batch_size=12)
     for _ in range(6):
         for rows in np.split(np.arange(480), 8):

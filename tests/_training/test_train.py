@@ -8,67 +8,34 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Callback, EarlyStopping, LRScheduler
+from skorch.callbacks import Callback, EarlyStopping
 
 from sk_deltauq._host import one_thread
 from sk_deltauq._networks.heads import GaussianHead
-from sk_deltauq._networks.mlp import MLP, PlainNetwork
+from sk_deltauq._networks.mlp import PlainNetwork
 from sk_deltauq._training.net import (
-    StackedNet,
     WeightAverage,
-    make_net,
     scale_step_size,
 )
-from tests._helpers import make_settings, make_spec, make_training_rows, member_weights
-
-SIZES = [16, 12]
+from tests._helpers import member_weights
+from tests._training.net_parts import (
+    SIZES,
+    Note,
+    all_weights,
+    assert_close,
+    make,
+    make_batches,
+    make_parts,
+    make_rows,
+    step,
+    train,
+)
 
 
 @pytest.fixture(autouse=True)
 def _one_thread():
     with one_thread():  # as in a fit: the products are small
         yield
-
-
-def make_parts(n_members=2, embedding="periodic"):
-    network = PlainNetwork(MLP(make_spec(2, 1, list(range(n_members)), embedding=embedding)))
-    return network, GaussianHead(1, noise="homoscedastic", nll_beta=0.5, n_members=n_members)
-
-
-def make_rows(n_members=2):
-    x, train = torch.zeros(28, 2), torch.zeros(n_members, 28)
-    return make_training_rows(x=x, y=x[:, :1], weights=x[:, 0], train=train, generators=[])
-
-
-def make_batches(n_members=2):
-    rng = np.random.default_rng(0)
-    batches = []
-    for size in SIZES:
-        x = torch.from_numpy(rng.normal(size=(n_members, 2, size))).float()
-        weights = torch.from_numpy(rng.uniform(0.5, 1.5, size=(n_members, size))).float()
-        batches.append(((x,), (x[:, :1] * 3 + 1, weights)))
-    return batches
-
-
-def step(network, head, batch):
-    (x,), target = batch
-    outputs = network(x)
-    return head.backpropagate(outputs, target), outputs
-
-
-def train(net, n_epochs=5, n_members=2, **params):
-    batches = make_batches(n_members)
-    return net.train(make_rows(n_members), batches=batches, step=step, n_epochs=n_epochs, **params)
-
-
-def make(n_members=2, batch_size=16, **settings):
-    return make_net(
-        *make_parts(n_members), make_settings(**{"alpha": 0.0, **settings}), batch_size
-    )
-
-
-def all_weights(module_and_head):
-    return [p.detach().clone() for module in module_and_head for p in module.parameters()]
 
 
 def plain_loop(n_epochs, *, alpha=0.0, decay=False):
@@ -95,38 +62,6 @@ def plain_loop(n_epochs, *, alpha=0.0, decay=False):
         weights.append(all_weights([network, head]))
         losses.append(np.mean(of_batches) / 2)
     return weights, losses
-
-
-def assert_close(found, expected):
-    for one, two in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
-
-
-class Note(Callback):
-    """Keeps what each event of skorch passes on."""
-
-    def __init__(self):
-        self.events = []
-
-    def on_train_begin(self, net, X=None, y=None, **kwargs):
-        self.events.append(("train begins", len(X), y))
-
-    def on_train_end(self, net, X=None, y=None, **kwargs):
-        self.events.append(("train ends", len(X), y))
-
-    def on_epoch_begin(self, net, dataset_train=None, **kwargs):
-        self.events.append(("epoch begins", len(dataset_train)))
-
-    def on_epoch_end(self, net, dataset_train=None, **kwargs):
-        # The batches of this epoch alone are still there.
-        self.events.append(("epoch ends", len(dataset_train), len(net.history[-1, "batches"])))
-        if len(net.history) > 1:
-            assert net.history[-2]["batches"] == []
-
-    def on_batch_end(self, net, batch=None, training=False, loss=None, y_pred=None, **kwargs):
-        assert net.module_.training
-        assert net.criterion_.training
-        self.events.append(("batch ends", tuple(y_pred.shape), training, loss.item()))
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 3.0])
@@ -369,126 +304,3 @@ def test_the_best_value_is_the_lowest_so_far():
 @pytest.mark.parametrize("epoch", [0, 1, 50, 150])
 def test_the_step_size_falls_with_the_root(epoch):
     assert scale_step_size(epoch) == pytest.approx(math.sqrt(50 / (50 + epoch)))
-
-
-def test_a_new_net_has_the_settings():
-    settings = make_settings(learning_rate_init=0.125, max_iter=7, alpha=0.0)
-    network, head = make_parts()
-    net = make_net(network, head, settings, 9)
-    assert isinstance(net, StackedNet)
-    assert net.module_ is network
-    assert net.criterion_ is head
-    assert net.train_split is None
-    assert (net.lr, net.max_epochs, net.batch_size) == (0.125, 7, 9)
-    assert (net.device, net.verbose, net.callbacks_) == ("cpu", 0, [])
-    assert type(net.optimizer_) is torch.optim.Adam
-    assert net.optimizer_.defaults["fused"] is True
-    assert net.optimizer_.defaults["weight_decay"] == 0
-
-
-def test_net_params_come_last_and_are_copied():
-    note = Note()
-    params = {"optimizer": torch.optim.SGD, "optimizer__momentum": 0.5, "callbacks": [note]}
-    net = make(alpha=0.0, net_params=params)
-    assert type(net.optimizer_) is torch.optim.SGD
-    assert net.optimizer_.defaults["momentum"] == 0.5
-    train(net, 1)
-    assert note.events == []
-    assert len(net.callbacks_[0][1].events) == 6
-    assert make(net_params={"optimizer__eps": 0.5}).optimizer_.defaults["eps"] == 0.5
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("module", "criterion", "device", "batch_size", "verbose", "max_epochs", "warm_start"),
-        *("iterator_train", "train_split", "iterator_train__shuffle", "lr", "optimizer__lr"),
-    ],
-)
-def test_names_that_another_parameter_sets_are_refused(name):
-    with pytest.raises(ValueError, match=rf"must not hold {name}: '{name}' is set by"):
-        make(net_params={"optimizer": torch.optim.SGD, name: 1})
-
-
-def test_all_refused_names_are_in_the_message():
-    with pytest.raises(ValueError, match=r"not hold device, module: 'device' is .* 'module' is"):
-        make(net_params={"module": 1, "device": 1})
-
-
-@pytest.mark.parametrize("callbacks", [None, [], (), "disable"])
-def test_without_callbacks_any_step_size_may_be_set(callbacks):
-    net = make(net_params={"callbacks": callbacks}, learning_rate="invscaling")
-    assert net.callbacks_ == []
-
-
-def test_a_schedule_needs_a_constant_step_size():
-    schedule = LRScheduler("StepLR", step_size=1)
-    for callbacks in ([schedule], [LRScheduler], [("name", schedule)], (Callback(), schedule)):
-        with pytest.raises(ValueError, match="learning_rate='invscaling'"):
-            make(net_params={"callbacks": callbacks}, learning_rate="invscaling")
-        make(net_params={"callbacks": list(callbacks)}, learning_rate="constant")
-    make(net_params={"callbacks": [("name", Callback())]}, learning_rate="invscaling")
-
-
-def test_an_error_of_skorch_names_the_parameters():
-    with pytest.raises(ValueError, match=r"refuses net_params=.*nonsense.* alpha=0\.01") as caught:
-        make(alpha=0.01, net_params={"optimizer__nonsense": 1})
-    assert caught.value.__cause__ is not None
-
-
-def go_on(net, head=None, batch_size=5, *, partial=True, **settings):
-    settings = make_settings(**{"alpha": 0.0, "partial": partial, **settings})
-    return make_net(net.module_, head or net.criterion_, settings, batch_size, previous=net)
-
-
-def new_head():
-    return GaussianHead(1, noise="homoscedastic", nll_beta=0.9, n_members=2)
-
-
-def test_settings_may_change_in_continued_training():
-    net = make()
-    train(net, 2)
-    weights = all_weights([net.module_, net.criterion_])
-    optimizer = net.optimizer_
-    assert go_on(net, new_head(), learning_rate_init=0.25) is net
-    assert net.optimizer_ is optimizer
-    assert net.criterion_.nll_beta == 0.9
-    assert net.batch_size == 5
-    assert net.lr == 0.25
-    assert {group["lr"] for group in net.optimizer_.param_groups} == {0.25}
-    assert_close(all_weights([net.module_, net.criterion_]), weights)
-
-
-def test_fit_continues_from_the_weights_with_a_new_optimizer():
-    net, head = make(), new_head()
-    train(net, 2)
-    weights = all_weights([net.module_, net.criterion_])
-    other = go_on(net, head, partial=False)
-    assert other is not net
-    assert other.criterion_ is head
-    assert other.criterion_.nll_beta == 0.9
-    assert not other.optimizer_.state
-    assert_close(all_weights([other.module_, other.criterion_]), weights)
-
-
-def test_an_unchanged_step_size_keeps_the_schedule_of_the_user():
-    """A schedule has changed the optimizer; the same `learning_rate_init` does not undo it."""
-    net = make()
-    for group in net.optimizer_.param_groups:
-        group["lr"] = 0.001
-    go_on(net)
-    assert {group["lr"] for group in net.optimizer_.param_groups} == {0.001}
-
-
-def test_the_mode_of_network_and_head_is_set_before_a_step():
-    net, modes = make(), []
-
-    def note_mode(network, head, batch):
-        modes.append((network.training, head.training))
-        return step(network, head, batch)
-
-    for network, head in [(False, True), (True, False), (True, True), (False, False)]:
-        net.module_.train(network)
-        net.criterion_.train(head)
-        net.train(make_rows(), batches=make_batches(), step=note_mode, n_epochs=1)
-    assert modes == [(True, True)] * 8
