@@ -126,8 +126,9 @@ METHODS = {
         Method(
             "deltauq",
             "Delta-UQ",
-            "the recommended surrogate: one network with five anchors on all points",
-            "widths, embedding and epochs on development seeds",
+            "the recommended surrogate: five networks with five anchors each, which are the "
+            "nearest points",
+            "anchors, members, widths, embedding and epochs on development seeds",
             _network(),
             requires="botorch",
         ),
