@@ -95,7 +95,8 @@ class BoTorchModel(Model):
     values: of `encoder_.transform(X)`), and outputs the units of `y`. So `best_f` and reference
     points must have the units of `y` as well. BoTorch maximises: to minimise, fit to `-y`. All
     results are float64. Scale `y` to a standard deviation near 1: GPyTorch and BoTorch replace
-    variances below about 1e-10 by a constant. Different outputs have covariance 0.
+    variances below about 1e-10 by a constant. Different outputs have covariance 0. Networks have
+    kinks, so BoTorch may warn about a line search that failed; it tries other starting points.
 
     The distance-based inflation of a row scales the deviations of its functions, so that near
     rows stay correlated. A variance that no function shows is independent between rows: of a
@@ -114,7 +115,7 @@ class BoTorchModel(Model):
     >>> from sk_deltauq.optimize import BoTorchModel, surrogate
     >>> X = torch.linspace(0, 1, 12)[:, None]
     >>> y = -((X[:, 0] - 0.7) ** 2)
-    >>> estimator = surrogate().set_params(max_iter=100, random_state=0)
+    >>> estimator = surrogate(calibrated=True, random_state=0)
     >>> model = BoTorchModel(estimator.fit(X.numpy(), y.numpy()))
     >>> acquisition = LogExpectedImprovement(model, best_f=y.max())
     >>> box = torch.tensor([[0.0], [1.0]], dtype=torch.float64)

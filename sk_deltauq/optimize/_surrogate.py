@@ -18,8 +18,8 @@ def surrogate(
         Whether the values have noise. The surrogate then estimates its level, and is calibrated.
     calibrated : bool, default=False
         Whether to calibrate the epistemic standard deviation on held-out points. False searches
-        better without noise, but the standard deviation is far too small. Use True to read the
-        standard deviation, and to evaluate many points at once.
+        better without noise, but the standard deviation is several times too small. Use True to
+        read the standard deviation, and to evaluate many points at once.
     random_state : int, RandomState instance or None, default=None
         Seed. `Optimizer` sets another one for each fit.
 

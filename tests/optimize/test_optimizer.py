@@ -225,7 +225,7 @@ def test_the_points_of_a_batch_keep_apart():
     rng = np.random.default_rng(0)
     X = np.array(BOUNDS)[:, 0] + np.ptp(BOUNDS, axis=1) * rng.uniform(size=(12, 2))
     batches = {}
-    sure = surrogate().set_params(anchors="random")
+    sure = surrogate().set_params(anchors="random", n_members=1)
     for name, chosen in (("default", None), ("sure", sure)):
         optimizer = Optimizer(BOUNDS, surrogate=chosen, random_state=0)
         optimizer.tell(X, bowl(X))
