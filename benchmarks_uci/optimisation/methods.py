@@ -126,9 +126,8 @@ METHODS = {
         Method(
             "deltauq",
             "Delta-UQ",
-            "the recommended surrogate: five networks with five anchors each, which are the "
-            "nearest points",
-            "anchors, members, widths, embedding and epochs on development seeds",
+            "the recommended surrogate: one network, whose anchors are the nearest points",
+            "anchors, widths, embedding and epochs on development seeds",
             _network(),
             requires="botorch",
         ),

@@ -28,8 +28,15 @@ SINE = "sin(6x), share within 2 std"
 _N_POINTS, _N_TEST = 30, 1000
 
 
-METHODS = {
+def _change(**settings) -> Callable[..., DeltaUQRegressor]:
+    """Return a factory of the recommended surrogate with other settings."""
+    return lambda random_state: surrogate(random_state=random_state).set_params(**settings)
+
+
+METHODS: dict[str, Callable[..., DeltaUQRegressor]] = {
+    'surrogate(), anchors="random"': _change(anchors="random"),
     "surrogate()": surrogate,
+    "surrogate(), n_members=5": _change(n_members=5),
     "surrogate(calibrated=True)": partial(surrogate, calibrated=True),
 }
 

@@ -103,5 +103,5 @@ def test_the_plain_network_trains_as_the_recommended_surrogate():
         for name in ("plain", "deltauq")
     )
     names = {"hidden_layer_sizes", "embedding", "batch_size", "learning_rate_init", "noise"}
-    names |= {"early_stopping", "max_iter", "n_iter_no_change", "target_transform"}
+    names |= {"early_stopping", "max_iter", "n_iter_no_change", "n_members", "target_transform"}
     assert {name: plain[name] for name in names} == {name: anchored[name] for name in names}
