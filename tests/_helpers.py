@@ -1,4 +1,4 @@
-"""Estimators small enough for tests, and what many tests ask of them."""
+"""Small estimators, data, settings and comparisons that many tests share."""
 
 import warnings
 from dataclasses import replace
@@ -21,7 +21,8 @@ from sk_deltauq._training.settings import TrainingSettings
 from sk_deltauq._validation import FitData
 from sk_deltauq.exceptions import UncertaintyWarning
 
-# Not narrower: the chunks of a prediction have a number of floats, and narrow nets have more rows.
+# Not narrower: a chunk of a prediction holds a fixed number of floats, so narrow networks have
+# more rows per chunk.
 TINY = {
     "hidden_layer_sizes": (32,),
     "max_iter": 3,
@@ -29,7 +30,7 @@ TINY = {
     "early_stopping": False,
     "random_state": 0,
 }
-# For tests that need something to be learnt.
+# For tests in which the model must learn.
 LEARN = {"max_iter": 80, "learning_rate_init": 0.03}
 
 
@@ -43,7 +44,8 @@ def classifier(**params):
 
 ESTIMATORS = [regressor, classifier]
 
-# Both kinds of estimators, and PBP, which has its own training: for tests of code that all share.
+# Both kinds of estimators, and PBP, which has its own training loop: for tests of code that all
+# estimators share.
 ONE_PER_KIND = {"DeltaUQRegressor", "DeltaUQClassifier", "PBPRegressor"}
 # Each network and each rule of training once: for tests of code that differs between methods.
 ONE_PER_METHOD = ONE_PER_KIND | {
@@ -63,7 +65,7 @@ def list_uncertainty_warnings(function, *args, **kwargs):
 
 
 def mark_long(values, quick, name=lambda value: getattr(value, "__name__", value)):
-    """Parameters of pytest; the values whose name is not in `quick` get the mark `long`."""
+    """Return pytest parameters; values whose name is not in `quick` get the mark `long`."""
     assert quick & {name(value) for value in values}, "no value is left for the default tests"
     return [
         value if name(value) in quick else pytest.param(value, marks=pytest.mark.long)
@@ -72,7 +74,7 @@ def mark_long(values, quick, name=lambda value: getattr(value, "__name__", value
 
 
 def make_spec(n_features, n_outputs, members, *, embedding=None, sizes=(8, 7), activation="tanh"):
-    """What a network of these members is made of; a member has the same weights in any stack."""
+    """Describe a stack of networks; the weights of a member do not depend on other members."""
     return NetworkSpec(
         n_features=n_features,
         n_outputs=n_outputs,
@@ -88,25 +90,18 @@ N = 40
 
 
 def table(dtype=np.float64):
-    """Small whole numbers of shape (N, 3), so that any number type holds them."""
+    """Return small integers of shape (N, 3), which every number type can hold."""
     return np.random.default_rng(0).integers(0, 9, size=(N, 3)).astype(dtype)
 
 
-def make_sine(n=120, noise=0.1, seed=1):
-    """A sine of the first feature and a line in the second one."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-2, 2, size=(n, 2))
-    return X, np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + noise * rng.standard_normal(n)
-
-
 def target(make):
-    """Something to learn from `table` for either estimator."""
+    """Return a target that the estimator of `make` can learn from `table`."""
     X = table()
     return X[:, 0] - X[:, 1] if make is regressor else np.where(X[:, 0] > X[:, 1], "a", "b")
 
 
 def predict_all(model, X):
-    """Predictions of a fitted model for X, by method."""
+    """Collect the outputs of all prediction methods for X, by method name."""
     parts = {f"predict_uncertainty.{k}": v for k, v in model.predict_uncertainty(X).items()}
     labels_or_mean, std = model.predict(X, return_std=True)
     if is_classifier(model):
@@ -124,14 +119,17 @@ def predict_all(model, X):
 
 
 def assert_same_predictions(one, other):
-    """Equal to the last bit."""
+    """Check that two results of `answers` are equal to the last bit."""
     assert one.keys() == other.keys()
     for method, value in one.items():
         np.testing.assert_array_equal(value, other[method], err_msg=method)
 
 
 def assert_close_predictions(one, other):
-    """Equal to 1e-6 of the values: float32 sums other rows in another order."""
+    """Check that two results of `answers` are equal up to a relative difference of 1e-6.
+
+    The order of float32 sums depends on the number of rows.
+    """
     assert one.keys() == other.keys()
     for method, value in one.items():
         if value.dtype.kind == "f":
@@ -142,13 +140,14 @@ def assert_close_predictions(one, other):
 
 
 def assert_finite(found):
+    """Check that all numbers in a result of `answers` are finite."""
     for method, value in found.items():
         if method != "predict" or value.dtype.kind == "f":
             assert np.isfinite(value).all(), method
 
 
 def make_settings(**changes):
-    """Training settings for a few quick epochs."""
+    """Return training settings for a few quick epochs."""
     settings = {
         "n_members": 3,
         "max_iter": 10,
@@ -173,7 +172,7 @@ def make_settings(**changes):
 
 
 def make_training_rows(*, weights, train, held_out=None, **parts):
-    """Rows of a stack whose folds need no padding; without `held_out` nothing is held out."""
+    """Return rows of a stack whose folds need no padding; `held_out=None` holds out no rows."""
     if held_out is None:
         held_out = torch.empty((len(train), 0), dtype=torch.int64)
     return TrainingRows(
@@ -187,7 +186,7 @@ def make_training_rows(*, weights, train, held_out=None, **parts):
 
 
 def assign_as_planned(data, settings, members, rng, generators):
-    """The rows of a fit with these settings, in which each member is one network."""
+    """Assign rows as `fit` does with these settings, with one network per member."""
     hold_out = plan_hold_out(
         settings.early_stopping,
         data,
@@ -200,9 +199,9 @@ def assign_as_planned(data, settings, members, rng, generators):
 
 
 def member_weights(net, member):
-    """All values that training changes in one member."""
-    of_head = [p.detach()[member] for p in net.criterion_.parameters()]
-    return [*of_head, *net.module_.core.member_tensors(member)]
+    """Collect all values that training changes in one member."""
+    head = [p.detach()[member] for p in net.criterion_.parameters()]
+    return [*head, *net.module_.core.member_tensors(member)]
 
 
 def assert_stacked_is_alone(
@@ -216,11 +215,11 @@ def assert_stacked_is_alone(
     set_members=None,
     **settings,
 ):
-    """Train three members as one stack, and each by itself: they must be the same.
+    """Check that three members trained as one stack equal members trained separately.
 
-    `settings` are for `TrainingSettings`. With `hold_out` the members stop early, not all of them
-    at once. `set_members(network, members)` puts what the method draws per member in place: the
-    method itself numbers the members of any stack from 0.
+    `settings` are for `TrainingSettings`. With `hold_out` the members stop early, in different
+    epochs. `set_members(network, members)` replaces the random draws of each member, because the
+    method numbers the members of every stack from 0.
     """
     rng = np.random.default_rng(0)
     x = torch.from_numpy(rng.normal(size=(90, 2)).astype(np.float32))
@@ -238,7 +237,7 @@ def assert_stacked_is_alone(
             head = CategoricalHead(2)
         spec = make_spec(2, head.n_network_outputs, members, embedding=embedding, sizes=sizes)
         network = method.network(spec)
-        of_all = assign_as_planned(
+        all_rows = assign_as_planned(
             data,
             settings,
             [0, 1, 2],
@@ -246,11 +245,11 @@ def assert_stacked_is_alone(
             torch_generators(7, Stream.BATCHES, [0, 1, 2]),
         )
         rows = replace(
-            of_all,
-            train=of_all.train[members],
-            held_out=of_all.held_out[members],
-            held_out_weights=of_all.held_out_weights[members],
-            generators=[of_all.generators[member] for member in members],
+            all_rows,
+            train=all_rows.train[members],
+            held_out=all_rows.held_out[members],
+            held_out_weights=all_rows.held_out_weights[members],
+            generators=[all_rows.generators[member] for member in members],
         )
         context = DrawContext(data, rows, 7, 0, settings, None, None)
         method.draw(network, context)
@@ -284,5 +283,5 @@ def assert_stacked_is_alone(
             best = monitor.best_scores[member]
             np.testing.assert_allclose(best, own_monitor.best_scores[0], rtol=1e-4)
     if hold_out:
-        assert len(lengths) > 1, "all members stop at once: the test shows too little"
+        assert len(lengths) > 1, "the members must stop in different epochs"
         assert len(stacked.history) == max(lengths)

@@ -1,3 +1,5 @@
+"""Data and estimators for all tests, and checks of the global settings of NumPy and torch."""
+
 import numpy as np
 import pytest
 import torch
@@ -7,20 +9,20 @@ from tests._helpers import ESTIMATORS, regressor, target
 
 
 def pytest_configure():
-    # Two, so that a count of one that is not given back shows. A hook, so that the doctests
-    # outside this folder run alike.
+    # Two threads, so that the tests detect code that sets one thread and does not restore the
+    # count. A hook, so that the doctests outside this folder have two threads too.
     torch.set_num_threads(2)
 
 
 @pytest.fixture(autouse=True)
-def _thread_count_is_kept():
+def _check_thread_count():
     yield
     assert torch.get_num_threads() == 2, "this test changed torch's thread count"
 
 
 @pytest.fixture
 def global_state_is_kept():
-    """Fail if the test moves NumPy's or torch's global random state, or torch's other settings."""
+    """Fail if the test changes NumPy's or torch's global random state, or torch's settings."""
     before = _global_state()
     yield
     assert _global_state() == before
@@ -60,7 +62,7 @@ def classification_data():
 
 @pytest.fixture(params=ESTIMATORS, ids=lambda make: make.__name__)
 def make(request):
-    """A factory of either estimator, tiny."""
+    """A factory of small estimators: `regressor` or `classifier`."""
     return request.param
 
 
@@ -72,7 +74,7 @@ def data(make, regression_data, classification_data):
 
 @pytest.fixture
 def y(make):
-    """What the estimator of `make` can learn from `tests._helpers.table`."""
+    """A target that the estimator of `make` can learn from `tests._helpers.table`."""
     return target(make)
 
 

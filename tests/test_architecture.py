@@ -1,4 +1,4 @@
-"""The order of the modules, stated once, and what each may import."""
+"""The layers of the package, and which packages each module may import."""
 
 import ast
 import importlib
@@ -15,8 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# A module imports from the lines above its own, never from beside or below. A package is one
-# entry; inside it, only cycles are forbidden.
+# A module may import only from earlier lines, not from its own line or later ones. A package is
+# one entry; inside it, only cycles are forbidden.
 LAYERS = [
     {"_sklearn", "_host", "_warnings", "_storage", "_lazy", "exceptions"},
     {"_duplicates", "_columns", "_outliers", "_outlier_scores", "_wrappers"},
@@ -34,7 +34,7 @@ LAYERS = [
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 
-# Third-party packages that a part does without.
+# Third-party packages that a part must not import.
 FORBIDDEN = {
     "_sklearn": {"torch", "skorch"},
     "_storage": {"torch", "skorch", "sklearn"},
@@ -71,7 +71,7 @@ def imports(path):
 
 
 def imported_modules(path):
-    """Modules of ours that `path` imports, `from package import module` resolved."""
+    """Modules of sk_deltauq that `path` imports; `from package import module` gives the module."""
     modules = {module_name(p) for p in source_files("sk_deltauq")}
     for module, name in imports(path):
         if module.split(".")[0] == "sk_deltauq":
@@ -88,13 +88,13 @@ def is_private(name):
     return name.startswith("_") and not name.endswith("__")
 
 
-files_of_the_package = pytest.mark.parametrize(
+each_source_file = pytest.mark.parametrize(
     "path", source_files("sk_deltauq"), ids=lambda path: module_name(path)
 )
 
 
-@files_of_the_package
-def test_imports_go_down(path):
+@each_source_file
+def test_modules_import_only_from_lower_layers(path):
     me = part(module_name(path))
     assert me in LEVEL, f"{me} is new: give it a place in LAYERS"
     for module in imported_modules(path):
@@ -143,8 +143,8 @@ def test_only_abstract_methods_are_overridden():
     assert overridden == []
 
 
-def test_an_initialiser_is_extended_only_to_add_what_it_needs():
-    """A subclass with its own `__init__` calls the one above it."""
+def test_overridden_init_calls_super():
+    """Dataclasses are exempt: their `__init__` is generated."""
     found = set(our_classes())
     for cls in found:
         init = vars(cls).get("__init__")
@@ -153,19 +153,19 @@ def test_an_initialiser_is_extended_only_to_add_what_it_needs():
             assert "super().__init__" in inspect.getsource(init), cls
 
 
-def test_no_cycles():
+def test_imports_have_no_cycles():
     graph = {module_name(p): set(imported_modules(p)) for p in source_files("sk_deltauq")}
     TopologicalSorter(graph).prepare()  # CycleError names the modules
 
 
-@files_of_the_package
-def test_third_party_imports_stay_in_their_part(path):
+@each_source_file
+def test_parts_do_not_import_forbidden_packages(path):
     top_levels = {module.split(".")[0] for module, _ in imports(path)}
     assert not top_levels & FORBIDDEN.get(part(module_name(path)), set())
 
 
-@files_of_the_package
-def test_private_names_of_scikit_learn_come_through_one_door(path):
+@each_source_file
+def test_only_one_module_imports_private_names_of_scikit_learn(path):
     if module_name(path) == "sk_deltauq._sklearn":
         return
     for module, name in imports(path):
@@ -196,7 +196,7 @@ def test_package_does_not_import_the_benchmarks():
         assert not {"benchmarks_uci", "tests"} & {m.split(".")[0] for m, _ in imports(path)}
 
 
-def test_import_needs_and_tries_no_optional_package():
+def test_import_neither_needs_nor_tries_optional_packages():
     # scikit-learn itself tries pandas and polars, so they are hidden but may be tried.
     run_python("""
         import sys

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, on every public estimator and with the settings that change most."""
+"""scikit-learn's checks on every public estimator, with default and with special settings."""
 
 import inspect
 
@@ -11,11 +11,11 @@ from sklearn.utils.validation import has_fit_parameter
 import sk_deltauq
 from sk_deltauq import baselines
 
-BY_CHANCE = (
-    "The check shuffles the weighted rows, and rows in another order meet other random numbers. "
+DEPENDS_ON_ROW_ORDER = (
+    "The check shuffles the weighted rows, and rows in another order get other random numbers. "
     "Without the shuffle, copies equal weights to the last bit (tests/test_duplicates.py)."
 )
-NO_PARTIAL_FIT = "Its partial_fit refuses early_stopping=True: one call has no later epochs."
+NO_PARTIAL_FIT = "partial_fit rejects early_stopping=True, because one call trains for one epoch."
 
 PUBLIC_ESTIMATORS = [
     getattr(module, name)
@@ -31,7 +31,7 @@ TINY = {
     "n_masks": 5,
     "n_draws": 5,
 }
-# An estimator gets the settings that it has a parameter for.
+# An estimator gets only the settings that are among its parameters.
 MEMBERS = {"n_members": 3, "noise": None, "embedding": "periodic", "adversarial_epsilon": 0.01}
 HOLD_OUT = {
     "early_stopping": True,
@@ -42,13 +42,13 @@ HOLD_OUT = {
     "anchors": "neighbours",
 }
 VARIANTS = [{}, MEMBERS, HOLD_OUT]
-# A baseline shares the code that the checks are about, and its classifier has nearly all of its
-# regressor: one of the two is checked with its defaults, the other with all special settings.
+# Baselines share the code that is checked, and a classifier has nearly all code of its regressor.
+# So regressors are checked with their defaults, and classifiers with all special settings at once.
 BASELINE_REGRESSORS, BASELINE_CLASSIFIERS = [{}], [MEMBERS | HOLD_OUT]
-# The default tests run the checks that fit nothing on all instances, and the other checks on these
-# pairs of a class and the value of its parameter `early_stopping`.
+# The default tests run the checks without a fit on all instances, and the other checks on these
+# pairs: a class, and the value of its parameter `early_stopping`.
 QUICK = {("DeltaUQRegressor", "auto"), ("DeltaUQClassifier", True), ("PBPRegressor", "auto")}
-FIT_NOTHING = {
+CHECKS_WITHOUT_FIT = {
     "check_do_not_raise_errors_in_init_or_set_params",
     "check_estimator_cloneable",
     "check_estimator_repr",
@@ -78,8 +78,8 @@ def instances():
 
 
 def expected_failures(estimator):
-    """Checks that fail, and why; scikit-learn's own multilayer perceptron fails each of them."""
-    failures = {"check_sample_weight_equivalence_on_dense_data": BY_CHANCE}
+    """Return checks that fail, with reasons; the MLP of scikit-learn fails each of them."""
+    failures = {"check_sample_weight_equivalence_on_dense_data": DEPENDS_ON_ROW_ORDER}
     if estimator.get_params()["early_stopping"] is True and hasattr(estimator, "partial_fit"):
         failures |= dict.fromkeys(
             (
@@ -100,7 +100,7 @@ CHECKS = estimator_checks.parametrize_with_checks(
 def is_quick(estimator, check):
     early_stopping, n_members = map(estimator.get_params().get, ("early_stopping", "n_members"))
     quick = (type(estimator).__name__, early_stopping) in QUICK and n_members != 3
-    return quick or check.func.__name__ in FIT_NOTHING
+    return quick or check.func.__name__ in CHECKS_WITHOUT_FIT
 
 
 def mark_checks():
@@ -117,7 +117,7 @@ compare = estimator_checks.assert_allclose_dense_sparse
 
 
 def compare_as_float32(x, y, rtol=None, atol=None, err_msg=""):
-    """Compare with a tolerance of float32: some processors round the last rows otherwise."""
+    """Compare with a tolerance of float32: some processors round the last rows differently."""
     compare(x, y, rtol=1e-5, atol=1e-6, err_msg=err_msg)
 
 
@@ -131,14 +131,14 @@ def test_scikit_learn_check(estimator, check, monkeypatch):
 
 @pytest.mark.parametrize("estimator", list(instances()))
 @pytest.mark.filterwarnings("ignore")
-def test_an_expected_failure_is_one_that_scikit_learns_own_mlp_shares(estimator):
+def test_mlp_of_scikit_learn_fails_the_expected_failures_too(estimator):
     cls = MLPClassifier if is_classifier(estimator) else MLPRegressor
     early_stopping = estimator.get_params()["early_stopping"] is True
-    # It passes the check of the weights where all 15 rows of the check are one mini-batch.
+    # With all 15 rows of the check in one mini-batch, it would pass the check of the weights.
     own = cls(hidden_layer_sizes=(8,), max_iter=12, batch_size=8, early_stopping=early_stopping)
     for name, reason in expected_failures(estimator).items():
-        if reason is BY_CHANCE and not has_fit_parameter(own, "sample_weight"):
-            continue  # it takes weights from scikit-learn 1.7 on
+        if reason is DEPENDS_ON_ROW_ORDER and not has_fit_parameter(own, "sample_weight"):
+            continue  # the multilayer perceptron accepts weights since scikit-learn 1.7
         with pytest.raises((AssertionError, ValueError)):
             getattr(estimator_checks, name)(cls.__name__, own)
 

@@ -1,4 +1,4 @@
-"""Conformal intervals: bounds by brute force, the guarantee, and intervals of estimators."""
+"""Conformal intervals: the bounds by brute force, the guarantee, and the estimators."""
 
 import pickle
 from itertools import permutations
@@ -21,8 +21,8 @@ def data():
     return X, 3 * X[:, 0] + np.exp(X[:, 1] / 2) * rng.normal(size=120) + 40
 
 
-def brute_force(folds, means, stds, coverage):
-    """CV+ by its definition: order statistics of one value per held-out row and repetition."""
+def compute_bounds_by_sorting(folds, means, stds, coverage):
+    """Compute CV+ by its definition; a row of weight w counts as w held-out rows."""
     values = [
         (means[k] - score * stds[k], means[k] + score * stds[k])
         for k, (_, scores, weights) in enumerate(folds)
@@ -42,13 +42,13 @@ def test_bounds_are_the_order_statistics_of_cv_plus(rng, n_folds, coverage):
     means, stds = rng.normal(size=(30, n_folds, 1)), rng.uniform(0.1, 2, (30, n_folds, 1))
     bounds = ConformityScores.collect(folds).bound(means, stds, coverage)
     for row in range(30):
-        expected = brute_force(folds, means[row, :, 0], stds[row, :, 0], coverage)
+        expected = compute_bounds_by_sorting(folds, means[row, :, 0], stds[row, :, 0], coverage)
         centre = means[row].mean()
         expected = min(expected[0], centre), max(expected[1], centre)
         np.testing.assert_allclose(bounds[row, 0], expected, rtol=1e-9, atol=1e-9)
 
 
-def test_equal_weights_change_nothing_and_rows_of_weight_zero_do_not_count(rng):
+def test_equal_weights_change_nothing_and_weight_zero_removes_a_row(rng):
     scores = rng.exponential(size=(40, 1))
     means, stds = np.zeros((1, 1, 1)), np.ones((1, 1, 1))
 
@@ -62,8 +62,8 @@ def test_equal_weights_change_nothing_and_rows_of_weight_zero_do_not_count(rng):
     )
 
 
-def test_weights_are_shares_of_the_held_out_rows(rng):
-    """The weight of a new row is the mean weight: the rank is found by a weighted sum."""
+def test_rank_is_found_by_the_sum_of_weights(rng):
+    """The weight of the new row is the mean weight."""
     scores, weights = rng.exponential(size=50), rng.integers(1, 5, size=50).astype(float)
     found = ConformityScores.collect([(None, scores[:, None], weights)])
     upper = found.bound(np.zeros((1, 1, 1)), np.ones((1, 1, 1)), 0.8)[0, 0, 1]
@@ -92,8 +92,8 @@ def test_smallest_number_of_rows(coverage, n):
 
 
 @pytest.mark.parametrize("n_members", [1, 3])
-def test_common_validation_rows_are_split_conformal(data, n_members):
-    """Mean and std of the whole model on the rows that no network trained on."""
+def test_validation_rows_of_the_user_give_split_conformal_intervals(data, n_members):
+    """Scores come from the mean and std of the whole model: no network trained on these rows."""
     X, y = data
     model = DeltaUQRegressor(n_members=n_members, **PARAMS)
     model.fit(X[:80], y[:80], X_val=X[80:], y_val=y[80:])
@@ -115,7 +115,7 @@ def test_each_held_out_row_has_one_score_by_networks_that_did_not_train_on_it(da
     assert model._conformity_.n_rows <= len(X)
 
 
-def test_a_final_training_on_all_rows_leaves_no_scores(data):
+def test_final_training_on_all_rows_leaves_no_conformity_scores(data):
     X, y = data
     model = DeltaUQRegressor(noise=None, **PARAMS).fit(X, y)
     with pytest.raises(ValueError, match="noise=None, which trains on all rows"):
@@ -139,7 +139,7 @@ def test_a_std_of_zero_gives_finite_intervals(data, make):
         PBPRegressor(max_iter=3, random_state=0),
     ],
 )
-def test_intervals_after_pickling_cloning_and_a_warm_start(model, data):
+def test_intervals_after_cloning_pickling_and_a_warm_start(model, data):
     X, y = data
     model = clone(model).fit(X, y)
     interval = model.predict_interval(X, 0.8, method="conformal")
@@ -160,7 +160,7 @@ def test_each_output_has_its_own_interval(data):
     assert model.predict_interval(X, 0.8, method="conformal").shape == (len(X), 2, 2)
 
 
-def test_conformalize_is_split_conformal_of_the_whole_model(data):
+def test_conformalize_gives_split_conformal_intervals_of_the_whole_model(data):
     X, y = data
     model = DeltaUQRegressor(n_members=3, early_stopping=False, **PARAMS).fit(X[:60], y[:60])
     before = model.predict(X, return_std=True)
@@ -179,7 +179,7 @@ def test_conformalize_is_split_conformal_of_the_whole_model(data):
     assert model.partial_fit(X, y)._conformity_ is None
 
 
-def test_errors_explain_the_solution(data):
+def test_errors_say_what_to_do(data):
     X, y = data
     model = DeltaUQRegressor(**PARAMS).fit(X, y)
     with pytest.raises(ValueError, match=r"needs at least 999 held-out rows, and this model has"):
@@ -191,7 +191,7 @@ def test_errors_explain_the_solution(data):
 
 
 def test_intervals_are_nested(data):
-    """The order statistics of a low coverage may cross."""
+    """The order statistics of a low coverage may cross; the interval must not."""
     X, y = data
     model = DeltaUQRegressor(max_iter=5, random_state=0).fit(X[:60], y[:60])
     assert len(model._conformity_.folds) > 1

@@ -1,4 +1,4 @@
-"""On a GPU, if there is one: the same predictions as on the CPU, and models that can leave it."""
+"""Fits and predictions on a GPU, if there is one, and models that move from the GPU to the CPU."""
 
 import io
 import pickle
@@ -36,7 +36,7 @@ def data(cls):
 
 
 def to_cpu(model):
-    """The fitted model as a machine without a GPU unpickles it."""
+    """Move a fitted model to the CPU, as unpickling does on a machine without a GPU."""
     net = model.net_
     net.module_.cpu(), net.criterion_.cpu()
     net.device = "cpu"
@@ -45,7 +45,7 @@ def to_cpu(model):
 
 @pytest.mark.parametrize("cls", METHODS)
 @pytest.mark.parametrize("params", [{}, {"n_members": 3, "hidden_layer_sizes": (16, 16)}])
-def test_a_model_predicts_the_same_on_both_devices(cls, params):
+def test_predictions_are_the_same_on_gpu_and_cpu(cls, params):
     X, y = data(cls)
     model = make(cls, **params).fit(X, y)
     assert {p.device.type for p in model.net_.module_.parameters()} == {"cuda"}
@@ -58,7 +58,7 @@ def test_a_model_predicts_the_same_on_both_devices(cls, params):
 
 
 @pytest.mark.parametrize("cls", METHODS)
-def test_training_equals_training_on_the_cpu(cls):
+def test_loss_curves_are_the_same_on_gpu_and_cpu(cls):
     X, y = data(cls)
     curves = [
         make(cls, device=device, tol=0.0).fit(X, y).loss_curve_ for device in ("cuda", "cpu")
@@ -67,7 +67,7 @@ def test_training_equals_training_on_the_cpu(cls):
 
 
 @pytest.mark.parametrize("cls", METHODS)
-def test_training_continues_on_the_device(cls):
+def test_training_continues_on_the_gpu(cls):
     X, y = data(cls)
     model = make(cls, warm_start=True).fit(X, y).fit(X, y)
     more = {"classes": [False, True]} if is_classifier(model) else {}
@@ -84,7 +84,7 @@ def test_the_same_seed_gives_the_same_model():
         np.testing.assert_allclose(value, other[name], rtol=1e-4, atol=1e-5, err_msg=name)
 
 
-def test_torchs_generators_do_not_change():
+def test_global_random_states_of_torch_are_unchanged():
     X, y = data(DeltaUQRegressor)
     states = torch.get_rng_state(), torch.cuda.get_rng_state()
 
@@ -98,13 +98,13 @@ def test_torchs_generators_do_not_change():
 
 
 @pytest.mark.parametrize("dropout", [0.1, "auto"])
-def test_dropout_rates_are_chosen_there(dropout):
+def test_dropout_rates_are_chosen_on_the_gpu(dropout):
     X, y = data(baselines.MCDropoutRegressor)
     model = make(baselines.MCDropoutRegressor, dropout=dropout).fit(X, y)
     assert_finite(predict_all(model, X))
 
 
-def test_many_rows_are_moved_in_chunks_of_bounded_memory():
+def test_many_rows_are_predicted_in_chunks_of_bounded_memory():
     X, y = data(DeltaUQRegressor)
     model = make(DeltaUQRegressor).fit(X, y)
     many = np.tile(X, (1000, 1))

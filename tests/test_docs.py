@@ -29,8 +29,8 @@ PARAMETERS = {name: cli.get_command(None, name).params for name in COMMANDS}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-class NumbersNearby(doctest.OutputChecker):
-    """Compare words exactly, and numbers to 2 %, because other processors round differently."""
+class CloseNumbers(doctest.OutputChecker):
+    """Compare words exactly and numbers to 2 %, because other processors round differently."""
 
     def check_output(self, want, got, optionflags):
         return has_close_numbers(want, got, rtol=0.02, atol=0)
@@ -47,8 +47,8 @@ def examples():
 
 
 @pytest.mark.parametrize(("code", "output"), list(examples()))
-def test_readme_example_prints_what_it_says(code, output):
-    checker = NumbersNearby()
+def test_readme_example_prints_the_output_that_the_readme_shows(code, output):
+    checker = CloseNumbers()
     if ">>> " in code:
         example = doctest.DocTestParser().get_doctest(code, {}, "README", "README.md", 0)
         report = io.StringIO()
@@ -120,13 +120,13 @@ def test_benchmark_page_defines_every_score_and_exit_status():
     assert statuses == {0, 1, 2, common.UNAVAILABLE, common.CORRUPT, run.INTERRUPTED}
 
 
-def test_readme_names_what_the_benchmark_has():
+def test_readme_names_all_data_sets_and_protocols_of_the_benchmark():
     section = README.partition("## Benchmark")[2].partition("\n## ")[0]
     assert [name for name in [*SETS, *STUDY.protocols] if name not in section] == []
 
 
 @pytest.mark.long
-def test_every_table_can_be_made_with_only_the_packages_that_the_documentation_needs():
+def test_tables_need_only_the_packages_of_the_documentation():
     """The stage `docs` makes the tables too, with all packages."""
     code = """
 import sys
@@ -144,7 +144,7 @@ print("\\0".join(make() for make in TABLES.values()))
 
 @pytest.fixture(scope="module")
 def tables():
-    """All tables; those that no test reads are empty, because some take seconds."""
+    """All tables; tables that no test reads are empty, because some take seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT / "docs")
         from tables import TABLES
@@ -152,22 +152,22 @@ def tables():
     return {name: make().strip() if name in read else "" for name, make in TABLES.items()}
 
 
-def shown(directive):
-    """The arguments of a directive on all pages, in reStructuredText or in MyST's Markdown."""
+def list_arguments(directive):
+    """List the arguments of a directive on all pages, in reStructuredText or MyST Markdown."""
     pattern = rf"^(?:\.\. {directive}::|`{{3}}\{{{directive}\}}) (.+)$"
     return sorted(re.findall(pattern, PAGES, re.MULTILINE))
 
 
 def test_pages_show_every_table(tables):
-    assert shown("benchmark-table") == sorted(tables)
+    assert list_arguments("benchmark-table") == sorted(tables)
 
 
 def test_pages_report_all_committed_results():
-    """The earlier ones only where this version has none."""
+    """Results of the earlier version are shown only if this version has none of that name."""
     results = ROOT / "benchmarks_uci" / "results"
     names = {path.stem for path in results.glob("*.csv")}
     earlier = {path.stem for path in (results / "earlier-version").glob("*.csv")} - names
-    assert shown("benchmark-report") == sorted(
+    assert list_arguments("benchmark-report") == sorted(
         [*names, *(f"earlier-version/{name}" for name in earlier)]
     )
 
@@ -187,7 +187,7 @@ def test_tables_list_every_set_and_method(tables):
         assert method.title in tables["ablations"]
 
 
-def test_tables_of_the_presets_show_what_differs_from_the_defaults(tables):
+def test_tables_of_the_presets_show_changed_parameters(tables):
     default, paper, refined = (tables[f"preset {name}"].splitlines() for name in STUDY.presets)
     assert len(default) == len(paper) == len(refined) == 2 + len(STUDY.methods)
     assert [line.split()[3] for line in default if "| `deltauq` " in line] == [

@@ -66,7 +66,7 @@ def assert_merged(*args):
 @pytest.mark.parametrize("n_targets", [1, 2])
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("n_distinct", [1, 2, 30, 150])
-def test_copies_are_merged_as_in_a_dictionary(rng, n_distinct, n_targets, grouped):
+def test_merged_copies_agree_with_a_loop_over_rows(rng, n_distinct, n_targets, grouped):
     for n_copies in (n_distinct, 2 * n_distinct, 5 * n_distinct):
         rows = rng.integers(n_distinct, size=n_copies + 3)
         X, Y = rng.normal(size=(n_distinct, 3))[rows], rng.normal(size=(n_distinct, n_targets))
@@ -79,30 +79,30 @@ def test_copies_are_merged_as_in_a_dictionary(rng, n_distinct, n_targets, groupe
         assert len(kept) == len(expected)
 
 
-def test_a_table_of_few_cells_keeps_its_rows(rng):
-    """More than ten copies per distinct row, on average, are observations of a coarse table."""
+def test_tables_with_many_copies_per_row_are_not_merged(rng):
+    """With more than ten copies per distinct row on average, the copies are observations."""
     X, Y, weights = np.eye(4), np.arange(4.0)[:, None], np.ones(41)
     rows = np.arange(41) % 4
     assert merge_copies(X[rows], Y[rows], weights)[0] is None
     assert len(merge_copies(X[rows[:40]], Y[rows[:40]], weights[:40])[0]) == 4
 
 
-def test_a_classifier_learns_a_table_of_four_cells():
-    """Exclusive or: with one row per cell, each network would lack a cell."""
+def test_classifier_learns_exclusive_or():
+    """If copies were merged, only four rows would be left, and each network would lack some."""
     X = np.random.default_rng(0).integers(0, 2, size=(200, 2)).astype(float)
     y = X[:, 0] != X[:, 1]
     model = sk_deltauq.DeltaUQClassifier(max_iter=100, random_state=0).fit(X, y)
     assert model.score(X, y) == 1
 
 
-def test_rows_without_copies_stay_as_they_are(rng):
+def test_rows_without_copies_are_unchanged(rng):
     weights = rng.uniform(size=20)
     kept, same = merge_copies(rng.normal(size=(20, 2)), np.zeros((20, 1)), weights)
     assert kept is None
     assert same is weights
 
 
-def test_the_first_of_each_row_is_kept_in_the_order_of_the_rows():
+def test_first_copies_are_kept_in_their_order():
     X = np.array([5.0, 1, 5, 3, 1, 1, 0])[:, None]
     kept, weights = merge_copies(X, -X, np.array([1.0, 2, 4, 8, 16, 32, 64]))
     assert kept.tolist() == [0, 1, 3, 6]
@@ -120,7 +120,7 @@ def test_one_percent_of_the_rows_may_have_several_targets(rng, n_exceptions, mer
         assert len(kept) == 200 + n_exceptions
 
 
-def test_a_coarse_table_causes_no_warning(rng):
+def test_rows_of_a_coarse_table_are_not_merged(rng):
     """Equal rows of a one-hot table, or of a few whole numbers, are different observations."""
     one_hot = np.eye(4)[rng.integers(4, size=100)]
     numbers = rng.integers(5, size=(100, 1)).astype(float)
@@ -131,7 +131,7 @@ def test_a_coarse_table_causes_no_warning(rng):
         assert kept is None
 
 
-def test_minus_zero_is_zero():
+def test_minus_zero_equals_zero():
     X = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, -0.0], [2.0, 0.0], [2.0, 2.0]])
     kept, weights = assert_merged(X, np.array([[0.0], [-0.0], [1.0], [1.0], [1.0]]), np.ones(5))
     assert kept.tolist() == [0, 2, 4]
@@ -158,7 +158,7 @@ def test_common_rows_are_counted_by_features_and_targets(rng):
 
 
 @estimators
-def test_a_fit_on_copies_is_the_fit_with_weights(cls, regression_data, classification_data):
+def test_fit_on_copies_equals_fit_with_weights(cls, regression_data, classification_data):
     """To the last bit: the table is the same after the copies are merged."""
     X, y = classification_data if issubclass(cls, ClassifierMixin) else regression_data
     n_copies = np.random.default_rng(1).integers(1, 5, size=len(X))
@@ -199,7 +199,7 @@ def test_copies_in_different_groups_are_kept(regression_data):
 
 
 def test_partial_fit_does_not_merge_rows(regression_data):
-    """A part of a stream cannot know whether the table is coarse."""
+    """One batch does not show whether the whole table is coarse."""
     X, y = regression_data
     model = make_estimator(sk_deltauq.DeltaUQRegressor, n_anchors=200)
     assert len(model.partial_fit(np.tile(X, (2, 1)), np.tile(y, 2)).anchors_) == 120
@@ -208,8 +208,8 @@ def test_partial_fit_does_not_merge_rows(regression_data):
 # Near copies
 
 
-def warns(x):
-    """Whether the rows, once scaled, cause the warning."""
+def causes_warning(x):
+    """Return whether the scaled rows cause the warning about near copies."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_about_near_copies(StandardScaler().fit_transform(x).astype(np.float32))
@@ -242,14 +242,14 @@ NO_COPIES = {
 @pytest.mark.parametrize("name", NO_COPIES)
 def test_ordinary_tables_have_no_near_copies(name):
     for seed in range(10):
-        assert not warns(NO_COPIES[name](np.random.default_rng(seed))), seed
+        assert not causes_warning(NO_COPIES[name](np.random.default_rng(seed))), seed
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
-def test_measured_tables_have_no_near_copies(name):
+def test_embedded_data_sets_have_no_near_copies(name):
     X = load(name).X
     for n in (60, 250, len(X)):
-        assert not warns(X[np.random.default_rng(n).permutation(len(X))[:n]]), n
+        assert not causes_warning(X[np.random.default_rng(n).permutation(len(X))[:n]]), n
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 10])
@@ -260,7 +260,7 @@ def test_jittered_copies_cause_a_warning(n_features, share):
         x = rng.normal(size=(300, n_features))
         copies = x[: int(share * 300)]
         jittered = copies + 1e-6 * rng.normal(size=copies.shape)
-        assert warns(np.vstack([x, jittered])), seed
+        assert causes_warning(np.vstack([x, jittered])), seed
 
 
 @pytest.mark.parametrize("n_copies", [2, 18, 25, 40, 100])
@@ -268,7 +268,7 @@ def test_many_copies_of_each_row_cause_a_warning(n_copies):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         x = np.repeat(rng.uniform(-1, 1, (1800 // n_copies, 2)), n_copies, axis=0)
-        assert warns(x + 1e-4 * rng.normal(size=x.shape)), seed
+        assert causes_warning(x + 1e-4 * rng.normal(size=x.shape)), seed
 
 
 def test_the_warning_says_how_many_and_what_to_do(rng):
@@ -279,10 +279,10 @@ def test_the_warning_says_how_many_and_what_to_do(rng):
         warn_about_near_copies(x)
 
 
-def test_a_few_rows_are_not_asked():
+def test_tables_of_at_most_40_rows_are_not_checked():
     x = np.repeat(np.arange(20.0), 2)[:, None] + np.tile([0, 1e-7], 20)[:, None]
-    assert not warns(x)
-    assert warns(np.vstack([x, [[40.0]]]))
+    assert not causes_warning(x)
+    assert causes_warning(np.vstack([x, [[40.0]]]))
 
 
 @estimators

@@ -1,4 +1,4 @@
-"""Ctrl-C and `max_time` end training early, and keep what it has reached, in every estimator."""
+"""Ctrl-C and `max_time` end training early and keep the completed epochs, in every estimator."""
 
 import inspect
 import math
@@ -44,13 +44,13 @@ def make_data(cls):
 
 
 @pytest.fixture(autouse=True)
-def no_earlier_press(monkeypatch):
+def forget_earlier_presses(monkeypatch):
     monkeypatch.setattr(budget, "_last_press", -math.inf)
 
 
 @pytest.fixture
-def press_in(monkeypatch):
-    """A function that lets Ctrl-C be pressed in the middle of an epoch, counted from 1."""
+def schedule_ctrl_c(monkeypatch):
+    """A function that schedules Ctrl-C in the middle of an epoch, counted from 1."""
 
     def schedule(epoch):
         presses = {"epoch": 0, "steps": 0}
@@ -79,17 +79,17 @@ def press_in(monkeypatch):
     return schedule
 
 
-def fit_to_the_end(cls, X, y, **changes):
+def fit_all_epochs(cls, X, y, **changes):
     with pytest.warns(ConvergenceWarning) if "PBP" not in cls.__name__ else nullcontext():
         return make_small(cls, **changes).fit(X, y)
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
 @estimators
-def test_ctrl_c_keeps_the_epochs_before_it(cls, early_stopping, press_in):
+def test_ctrl_c_keeps_the_epochs_before_it(cls, early_stopping, schedule_ctrl_c):
     X, y = make_data(cls)
-    expected = fit_to_the_end(cls, X, y, max_iter=2, early_stopping=early_stopping)
-    press_in(epoch=3)
+    expected = fit_all_epochs(cls, X, y, max_iter=2, early_stopping=early_stopping)
+    schedule_ctrl_c(epoch=3)
     model = make_small(cls, early_stopping=early_stopping)
     with pytest.warns(ConvergenceWarning, match="Ctrl-C ended training after 2 ") as caught:
         model.fit(X, y)
@@ -100,32 +100,32 @@ def test_ctrl_c_keeps_the_epochs_before_it(cls, early_stopping, press_in):
 
 
 @estimators
-def test_ctrl_c_before_the_first_epoch_ends_is_raised(cls, press_in):
+def test_ctrl_c_in_the_first_epoch_raises_keyboard_interrupt(cls, schedule_ctrl_c):
     X, y = make_data(cls)
     model = make_small(cls)
     before = vars(model).copy()
-    press_in(epoch=1)
+    schedule_ctrl_c(epoch=1)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert vars(model) == before
 
 
 @estimators
-def test_ctrl_c_in_partial_fit_is_raised(cls, press_in):
+def test_ctrl_c_in_partial_fit_raises_keyboard_interrupt(cls, schedule_ctrl_c):
     X, y = make_data(cls)
     model = make_small(cls).partial_fit(X, y)
     before = predict_all(model, X)
-    press_in(epoch=1 if "PBP" in cls.__name__ else 2)
+    schedule_ctrl_c(epoch=1 if "PBP" in cls.__name__ else 2)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y)
     assert_same_predictions(predict_all(model, X), before)
 
 
 @estimators
-def test_max_time_ends_training_after_the_epoch_at_hand(cls, monkeypatch):
+def test_max_time_ends_training_after_the_current_epoch(cls, monkeypatch):
     X, y = make_data(cls)
-    expected = fit_to_the_end(cls, X, y, max_iter=2)
-    seconds = iter(range(1000))  # one for each look at the clock
+    expected = fit_all_epochs(cls, X, y, max_iter=2)
+    seconds = iter(range(1000))  # one per reading of the clock
     monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
     with pytest.warns(ConvergenceWarning, match="max_time=1.5 ended training after 2 "):
         model = make_small(cls, max_time=1.5).fit(X, y)
@@ -133,7 +133,7 @@ def test_max_time_ends_training_after_the_epoch_at_hand(cls, monkeypatch):
     model.partial_fit(X, y)  # one epoch, even if it takes longer than max_time
 
 
-def test_at_least_one_epoch_and_no_warning_if_there_is_time():
+def test_max_time_allows_one_epoch_and_warns_only_if_it_ends_training():
     X, y = make_data(regressor)
     with pytest.warns(ConvergenceWarning, match="max_time=1e-09 ended training after 1 "):
         assert regressor(max_time=1e-9).fit(X, y).n_iter_ == 1
@@ -141,22 +141,24 @@ def test_at_least_one_epoch_and_no_warning_if_there_is_time():
     assert model.fit(X, y).n_iter_ == 2
 
 
-def test_ctrl_c_while_all_rows_are_trained_on_keeps_a_model(press_in):
+def test_ctrl_c_in_the_final_training_on_all_rows_keeps_a_model(schedule_ctrl_c):
     """Without a noise model, the networks train again on all rows at the end."""
     X, y = make_data(regressor)
     settings = {"noise": None, "early_stopping": True, "n_iter_no_change": 50, "max_iter": 3}
-    press_in(epoch=5)
+    schedule_ctrl_c(epoch=5)
     with pytest.warns(ConvergenceWarning, match="Ctrl-C ended training after 4 "):
         model = regressor(**settings).fit(X, y)
     assert model.n_iter_ == 4
     assert np.isfinite(model.predict(X)).all()
 
 
-def test_a_second_ctrl_c_during_the_ending_leaves_the_estimator_as_it_was(press_in, monkeypatch):
+def test_second_ctrl_c_at_the_end_of_fit_leaves_the_estimator_unchanged(
+    schedule_ctrl_c, monkeypatch
+):
     X, y = make_data(regressor)
     model = regressor(max_iter=5, early_stopping=True)
     before = vars(model).copy()
-    press_in(epoch=3)
+    schedule_ctrl_c(epoch=3)
     monkeypatch.setattr(
         "sk_deltauq._training.fit._warn_if_unfinished",
         lambda *args: signal.raise_signal(signal.SIGINT),
@@ -166,7 +168,7 @@ def test_a_second_ctrl_c_during_the_ending_leaves_the_estimator_as_it_was(press_
     assert vars(model) == before
 
 
-def test_a_second_press_soon_after_interrupts_a_search(monkeypatch):
+def test_second_ctrl_c_soon_after_the_first_interrupts_a_search(monkeypatch):
     X, y = make_data(regressor)
     search = GridSearchCV(regressor(max_iter=4), {"alpha": [0.0, 0.1]}, cv=2, refit=False)
     step = StackedNet.train_step_single
@@ -182,7 +184,7 @@ def test_a_second_press_soon_after_interrupts_a_search(monkeypatch):
         search.fit(X, y)
 
 
-def test_a_handler_of_the_host_program_stays():
+def test_signal_handler_of_the_host_program_is_not_replaced():
     seen = []
     signal.signal(signal.SIGINT, lambda *args: seen.append(args))
     try:
@@ -193,24 +195,24 @@ def test_a_handler_of_the_host_program_stays():
     assert len(seen) == 1
 
 
-def test_ctrl_c_in_a_step_of_a_larger_task_is_raised(press_in):
-    """A fit that is a step of a search must not end early in silence."""
+def test_ctrl_c_in_a_fit_inside_a_search_raises_keyboard_interrupt(schedule_ctrl_c):
+    """Inside a search, a fit must not end early without an error."""
     X, y = make_data(DeltaUQRegressor)
     model = make_small(DeltaUQRegressor)
     before = vars(model).copy()
-    press_in(epoch=3)
+    schedule_ctrl_c(epoch=3)
     with budget.raise_interrupts(), pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert vars(model) == before
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_ctrl_c_while_an_optimizer_asks_interrupts_it(press_in):
+def test_ctrl_c_during_ask_interrupts_the_optimizer(schedule_ctrl_c):
     optimizer = Optimizer(
         [(0, 1)], n_initial=2, surrogate=make_small(DeltaUQRegressor), random_state=0
     )
     optimizer.tell([[0.1], [0.5], [0.9]], [1.0, 2.0, 0.5])
-    press_in(epoch=3)
+    schedule_ctrl_c(epoch=3)
     with pytest.raises(KeyboardInterrupt):
         optimizer.ask()
     assert len(optimizer.y_) == 3

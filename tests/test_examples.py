@@ -1,4 +1,4 @@
-"""The gallery has short examples whose pictures have texts. `make docs` runs them."""
+"""Examples of the gallery are short, and their figures have titles. `make docs` runs them."""
 
 import ast
 from pathlib import Path

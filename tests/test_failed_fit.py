@@ -1,4 +1,4 @@
-"""What a fit that fails, or is interrupted, leaves behind: the last fit, or none at all."""
+"""A fit that fails or is interrupted leaves the last fit, or an unfitted estimator."""
 
 import signal
 import subprocess
@@ -31,7 +31,7 @@ BAD_CALLS = {
 
 @pytest.mark.parametrize("bad", BAD_CALLS)
 @pytest.mark.parametrize("warm_start", [False, True])
-def test_a_refit_with_wrong_data_leaves_the_old_fit(make, data, bad, warm_start):
+def test_refit_with_invalid_data_keeps_the_last_fit(make, data, bad, warm_start):
     X, y = data
     model = make(warm_start=warm_start).fit(X, y)
     before, state = predict_all(model, X), vars(model).copy()
@@ -41,7 +41,7 @@ def test_a_refit_with_wrong_data_leaves_the_old_fit(make, data, bad, warm_start)
     assert_same_predictions(predict_all(model, X), before)
 
 
-def test_a_refit_with_wrong_data_keeps_the_feature_names(make, data):
+def test_refit_with_invalid_data_keeps_the_feature_names(make, data):
     X, y = data
     X = pd.DataFrame(X).add_prefix("x")
     model = make().fit(X, y)
@@ -58,7 +58,7 @@ def test_a_refit_with_wrong_data_keeps_the_feature_names(make, data):
 
 
 @pytest.mark.parametrize("bad", [*BAD_CALLS, "columns"])
-def test_a_partial_fit_with_wrong_data_leaves_the_state_as_it_was(make, data, bad):
+def test_partial_fit_with_invalid_data_keeps_the_state(make, data, bad):
     X, y = data
     model, twin = make(), make()
     for each in (model, twin):
@@ -69,13 +69,13 @@ def test_a_partial_fit_with_wrong_data_leaves_the_state_as_it_was(make, data, ba
     with pytest.raises(ValueError):  # noqa: PT011
         model.partial_fit(**dict(zip(names, call, strict=True)))
     assert_same_predictions(predict_all(model, X), before)
-    # And it goes on as if nothing had happened.
+    # Training then continues as if the failed call had not been made.
     for each in (model, twin):
         each.partial_fit(X[::2], y[::2])
     assert_same_predictions(predict_all(model, X), predict_all(twin, X))
 
 
-def test_partial_fit_refuses_early_stopping(make, data):
+def test_partial_fit_rejects_early_stopping(make, data):
     model = make(early_stopping=True)
     with pytest.raises(ValueError, match="partial_fit does not support early_stopping=True"):
         model.partial_fit(*data)
@@ -83,9 +83,7 @@ def test_partial_fit_refuses_early_stopping(make, data):
 
 
 @pytest.mark.parametrize("fitted_before", [False, True])
-def test_ctrl_c_during_fit_leaves_an_estimator_that_is_not_fitted(
-    make, data, fitted_before, monkeypatch
-):
+def test_ctrl_c_during_fit_leaves_an_unfitted_estimator(make, data, fitted_before, monkeypatch):
     X, y = data
     model = make()
     parameters = vars(model).copy()
@@ -102,7 +100,7 @@ def test_ctrl_c_during_fit_leaves_an_estimator_that_is_not_fitted(
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_ctrl_c_in_continued_training_leaves_the_last_fit(make, data, method, monkeypatch):
+def test_ctrl_c_during_continued_training_keeps_the_last_fit(make, data, method, monkeypatch):
     X, y = data
     model = make(warm_start=True, max_iter=4).fit(X, y)
     before, whole_step, steps = predict_all(model, X), StackedNet.train_step, []
@@ -121,7 +119,7 @@ def test_ctrl_c_in_continued_training_leaves_the_last_fit(make, data, method, mo
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_divergence_in_continued_training_leaves_the_last_fit(make, data, method, monkeypatch):
+def test_divergence_during_continued_training_keeps_the_last_fit(make, data, method, monkeypatch):
     X, y = data
     model = make(warm_start=True).fit(X, y)
     before, step = predict_all(model, X), StackedNet.train_step_single
@@ -136,7 +134,7 @@ def test_divergence_in_continued_training_leaves_the_last_fit(make, data, method
 
 
 def interrupt_a_process():
-    """Fit in a process of its own. Ctrl-C comes after the first epoch, at any point."""
+    """Fit in a new process, interrupt it after the first epoch, and return its output."""
     code = f"""
         import os, threading, warnings
         import numpy as np
@@ -177,12 +175,12 @@ def interrupt_a_process():
 
 
 @pytest.mark.long
-def test_a_real_ctrl_c_ends_training_and_keeps_it():
+def test_interrupt_signal_ends_training_and_keeps_the_model():
     assert "Ctrl-C ended training after" in interrupt_a_process()
 
 
-def test_ctrl_c_is_raised_if_the_host_program_insists(make, data, monkeypatch):
-    """A second press during training leaves the estimator as it was."""
+def test_second_ctrl_c_during_training_keeps_the_last_fit(make, data, monkeypatch):
+    """The second Ctrl-C does not wait for the end of the epoch."""
     X, y = data
     model = make(warm_start=True).fit(X, y)
     before, step, calls = predict_all(model, X), StackedNet.train_step_single, []

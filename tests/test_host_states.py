@@ -1,4 +1,4 @@
-"""Settings of torch in the host program: every estimator predicts the same in all of them."""
+"""Estimators predict the same under all global settings of torch in the host program."""
 
 import contextlib
 import inspect
@@ -15,7 +15,7 @@ from sk_deltauq._host import plain_torch
 from tests._helpers import ONE_PER_KIND, assert_same_predictions, mark_long, predict_all, regressor
 from tests.test_common import PUBLIC_ESTIMATORS
 
-# Each network once; the networks of ensembles are plain ones.
+# Each type of network once; ensembles have no type of their own.
 QUICK = ONE_PER_KIND | {"MCDropoutClassifier", "VariationalBNNRegressor"}
 SMALL = {
     **{"hidden_layer_sizes": (8,), "max_iter": 2, "n_iter_no_change": 2, "random_state": 0},
@@ -94,7 +94,7 @@ def make_data(cls):
 @pytest.mark.filterwarnings("ignore::sk_deltauq.exceptions.UncertaintyWarning")
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
 @pytest.mark.parametrize("cls", mark_long(PUBLIC_ESTIMATORS, QUICK), ids=lambda cls: cls.__name__)
-def test_an_estimator_is_the_same_in_every_state_of_torch(cls):
+def test_estimators_predict_the_same_in_every_state_of_torch(cls):
     X, y = make_data(cls)
     plain = make_small(cls).fit(X, y)
     expected, continued = predict_all(plain, X), plain.partial_fit(X, y).predict(X, True)
@@ -108,14 +108,14 @@ def test_an_estimator_is_the_same_in_every_state_of_torch(cls):
         np.testing.assert_equal(found, expected, err_msg=name)
         np.testing.assert_equal(after, continued, err_msg=name)
         np.testing.assert_equal(model.predict(X, True), continued, err_msg=name)
-    with ThreadPoolExecutor(1) as pool:  # new threads start with states of their own
+    with ThreadPoolExecutor(1) as pool:  # a new thread has its own settings of torch
         model = make_small(cls)
         found = pool.submit(lambda: predict_all(model.fit(X, y), X)).result()
     np.testing.assert_equal(found, expected)
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_users_module_and_callbacks_see_the_default_state_of_torch(regression_data, state):
+def test_module_of_the_user_is_made_with_default_settings_of_torch(regression_data, state):
     seen = []
 
     def module(n_in, n_out):
@@ -149,7 +149,7 @@ def test_a_torch_module_predicts_the_same_in_every_state(regression_data, state)
         rows = torch.from_numpy(np.array(regression_data[0])).requires_grad_()
         with state():
             found = module(rows)
-        # Outside: torch computes gradients in the autocast mode of the place that asks for them.
+        # Outside the block, because torch computes gradients in the autocast mode of the caller.
         (gradient,) = torch.autograd.grad(found.mean.sum() + found.std.sum(), rows)
         return *(part.detach() for part in found), gradient
 
@@ -167,7 +167,7 @@ def test_a_torch_module_follows_the_gradient_mode_of_the_caller(regression_data)
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_the_state_returns_after_an_error(state):
+def test_plain_torch_restores_the_state_after_an_error(state):
     with STATES[state]():
         before = read_state()
         with pytest.raises(ZeroDivisionError), plain_torch(gradients=True):
@@ -175,7 +175,7 @@ def test_the_state_returns_after_an_error(state):
         assert read_state() == before
 
 
-def test_the_dtype_stays_while_another_block_needs_it():
+def test_dtype_stays_float32_while_another_block_is_open():
     entered, left = threading.Barrier(2, timeout=20), threading.Barrier(2, timeout=20)
 
     def stay():

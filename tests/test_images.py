@@ -1,4 +1,4 @@
-"""A convolutional network as `module`: anchors are further channels of the image."""
+"""A convolutional network as `module`: anchors are additional channels of the image."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every input has a defined result: a sensible model, or an error that explains the solution."""
+"""Any input gives either a valid model or an error that says what to do."""
 
 import joblib
 import numpy as np
@@ -24,11 +24,11 @@ from tests._helpers import (
 
 @pytest.fixture(scope="module")
 def references():
-    """What each estimator says when it gets the plain table."""
+    """Predictions of each estimator when it is fitted on the plain table."""
     return {make: predict_all(make().fit(table(), target(make)), table()) for make in ESTIMATORS}
 
 
-# Containers and dtypes: all of them the same numbers, so the same model
+# Containers and dtypes: equal numbers give equal models
 
 
 def frame(library, dtype):
@@ -73,7 +73,9 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_any_table_of_the_same_numbers_gives_the_same_model(make, y, name, tmp_path, references):
+def test_containers_and_dtypes_of_equal_numbers_give_the_same_model(
+    make, y, name, tmp_path, references
+):
     X = CONTAINERS[name](tmp_path)
     copy = np.array(X, dtype=float)
     model = make().fit(X, y)
@@ -102,7 +104,7 @@ def as_list(y):
 
 
 @pytest.mark.parametrize("container", [as_list, pd.Series, pl.Series, read_only])
-def test_y_and_weights_may_come_in_a_container(make, y, container):
+def test_y_and_weights_may_be_in_any_container(make, y, container):
     X, weights = table(), np.linspace(1, 2, N)
     reference = predict_all(make().fit(X, y, sample_weight=weights), X)
     assert_same_predictions(
@@ -111,7 +113,7 @@ def test_y_and_weights_may_come_in_a_container(make, y, container):
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "i4", "i8", "u1", "bool", "Int64", "Float32", "O"])
-def test_y_may_be_any_number(dtype):
+def test_y_may_have_any_number_dtype(dtype):
     X = table()
     y = X[:, 0] > 4
     found = predict_all(regressor().fit(X, pd.Series(y).astype("int64").astype(dtype)), X)
@@ -119,7 +121,7 @@ def test_y_may_be_any_number(dtype):
 
 
 @pytest.mark.parametrize("library", [pd, pl])
-def test_several_outputs_may_come_as_a_frame(library):
+def test_several_outputs_may_be_a_data_frame(library):
     X = table()
     y = X @ np.array([[1.0, 0], [2, 1], [0, 5]])
     found = predict_all(regressor().fit(X, library.DataFrame({"u": y[:, 0], "v": y[:, 1]})), X)
@@ -137,17 +139,17 @@ def test_the_index_of_a_frame_is_ignored(make, y):
     assert_same_predictions(found, predict_all(plain, X))
 
 
-# Columns that are neither numbers nor categories; tests/_tables has the others
+# Text, duplicate names and labels; tests/_tables has more tests of columns
 
 
 @pytest.mark.parametrize("dtype", [object, str, "S5"], ids=str)
-def test_text_in_an_array_is_refused_with_the_way_out(make, y, dtype):
+def test_text_in_an_array_is_rejected_with_advice(make, y, dtype):
     with pytest.raises(ValueError, match=r"could not convert string.*pass a data frame"):
         make().fit(np.full((N, 2), "red", dtype=dtype), y)
 
 
 @pytest.mark.parametrize("dtype", [object, str, "S5"], ids=str)
-def test_text_as_the_target_of_a_regressor_is_refused(dtype):
+def test_text_as_the_target_of_a_regressor_is_rejected(dtype):
     y = np.array(["red"] * N, dtype=dtype)
     with pytest.raises(ValueError, match="y must hold numbers, got text in row 0"):
         regressor().fit(table(), y)
@@ -160,7 +162,7 @@ def test_text_and_missing_values_in_an_array_are_named_in_one_message(make, y):
         make().fit(X, y)
 
 
-def test_columns_of_one_name_are_refused(make, y):
+def test_duplicate_column_names_are_rejected(make, y):
     X = pd.DataFrame(table(), columns=["a", "b", "a"])
     message = r"duplicate column names, columns 'a', 'a' at positions \[0, 2\]. Rename"
     with pytest.raises(ValueError, match=message):
@@ -171,24 +173,24 @@ def test_columns_of_one_name_are_refused(make, y):
 
 
 @pytest.mark.parametrize("missing", [np.nan, None, pd.NA, pd.NaT], ids=str)
-def test_the_error_about_missing_labels_explains_the_solution(missing):
+def test_missing_labels_are_rejected_with_advice(missing):
     labels = np.array(["u", "v"] * (N // 2), dtype=object)
     labels[[3, 8]] = missing
     with pytest.raises(ValueError, match=r"y has 2 missing labels .*rows 3, 8.*Remove"):
         classifier().fit(table(), labels)
 
 
-def test_labels_of_two_types_are_refused():
+def test_labels_of_mixed_types_are_rejected():
     labels = np.array(["u", 1] * (N // 2), dtype=object)
     with pytest.raises(ValueError, match=r"y mixes text and other labels, such as 'u' and 1"):
         classifier().fit(table(), labels)
 
 
-# Values that are no finite numbers
+# Missing, infinite and complex values, and sparse tables
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, None, pd.NA], ids=str)
-def test_nan_and_infinity_in_x(make, y, bad):
+def test_nan_and_infinity_in_x_are_rejected(make, y, bad):
     X = table(object)
     X[3, 1] = bad
     if bad is pd.NA:
@@ -207,7 +209,7 @@ def test_nan_and_infinity_in_x(make, y, bad):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_nan_and_infinity_in_y(make, bad):
+def test_nan_and_infinity_in_y_are_rejected(make, bad):
     y = np.arange(N) % 2.0
     y[5] = bad
     with pytest.raises(
@@ -217,21 +219,21 @@ def test_nan_and_infinity_in_y(make, bad):
 
 
 @pytest.mark.parametrize("dtype", [float, object, "Float64"], ids=str)
-def test_the_column_at_fault_is_named(make, y, dtype):
+def test_error_names_the_column_with_missing_values(make, y, dtype):
     X = pd.DataFrame(table(), columns=list("abc")).astype(dtype)
     X.iloc[7, 2] = np.nan if dtype is float else pd.NA
     with pytest.raises(ValueError, match=r"missing values in column 'c' \(first in row 7\)"):
         make(missing_values="error").fit(X, y)
 
 
-def test_na_in_the_target_of_a_regressor():
+def test_pandas_na_in_the_target_of_a_regressor_is_rejected():
     y = pd.Series(target(regressor)).astype(object)
     y[4] = pd.NA
     with pytest.raises(ValueError, match="y contains NaN or another missing value in row 4"):
         regressor().fit(table(), y)
 
 
-def test_complex_numbers_are_refused(make, y):
+def test_complex_numbers_are_rejected(make, y):
     with pytest.raises(ValueError, match="Complex data not supported"):
         make().fit(table() + 1j, y)
     with pytest.raises(ValueError, match="Complex data not supported"):
@@ -246,7 +248,7 @@ def test_complex_numbers_are_refused(make, y):
 @pytest.mark.parametrize(
     "sparse", [scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_array]
 )
-def test_sparse_tables_are_refused_with_the_way_out(make, y, sparse):
+def test_sparse_tables_are_rejected_with_advice(make, y, sparse):
     with pytest.raises(TypeError, match="toarray"):
         make().fit(sparse(table()), y)
     with pytest.raises(TypeError, match="toarray"):
@@ -256,7 +258,7 @@ def test_sparse_tables_are_refused_with_the_way_out(make, y, sparse):
 # Shapes
 
 
-def test_nothing_to_fit_or_predict(make, y):
+def test_empty_tables_are_rejected(make, y):
     model = make().fit(table(), y)
     for call in (lambda X: make().fit(X, y[: len(X)]), model.predict, model.predict_uncertainty):
         with pytest.raises(ValueError, match="0 sample"):
@@ -265,7 +267,7 @@ def test_nothing_to_fit_or_predict(make, y):
             call(table()[:, :0])
 
 
-def test_wrong_shapes_are_refused(make, y):
+def test_wrong_shapes_are_rejected(make, y):
     X = table()
     model = make().fit(X, y)
     for method in (model.predict, model.predict_uncertainty, model.predict_dist):
@@ -281,7 +283,7 @@ def test_wrong_shapes_are_refused(make, y):
         make().fit(X[None], y)
 
 
-def test_a_misspelt_keyword_is_not_swallowed(make, y):
+def test_misspelt_keyword_raises_an_error(make, y):
     with pytest.raises(TypeError, match="return_sdt"):
         make().fit(table(), y).predict(table(), return_sdt=True)
 
@@ -289,7 +291,7 @@ def test_a_misspelt_keyword_is_not_swallowed(make, y):
 @pytest.mark.parametrize(
     "method", ["predict", "predict_uncertainty", "predict_dist", "score", "own"]
 )
-def test_unfitted_use(make, y, method):
+def test_unfitted_estimator_raises_an_error(make, y, method):
     if method == "own":
         methods = ["predict_interval", "predict_quantiles", "sample_y"]
         methods = methods if make is regressor else ["predict_proba", "predict_log_proba"]
@@ -303,7 +305,7 @@ def test_unfitted_use(make, y, method):
 def test_one_row_to_predict(make, y, references):
     found = predict_all(make().fit(table(), y), table()[:1])
     expected = {method: value[:1] for method, value in references[make].items()}
-    if "sample_y" in found:  # each call draws anew
+    if "sample_y" in found:  # each call draws new samples
         assert found.pop("sample_y").shape == (1, 2)
         del expected["sample_y"]
     assert_close_predictions(expected, found)
@@ -319,7 +321,7 @@ def test_a_few_rows_to_fit(make, y, n):
         np.testing.assert_array_equal(model.predict(X), np.repeat(y[:1], N))
 
 
-def test_too_few_rows_to_hold_out(make, y):
+def test_too_few_rows_to_hold_out_are_rejected(make, y):
     with pytest.raises(ValueError, match=r"early_stopping=True needs at least .* n_samples=8"):
         make(early_stopping=True).fit(table()[:8], y[:8])
 
@@ -351,7 +353,7 @@ def test_a_column_vector_is_flattened_with_scikit_learns_warning(make, y):
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_divergence_is_an_error(make, y, early_stopping):
+def test_diverging_training_raises_an_error_with_advice(make, y, early_stopping):
     model = make(learning_rate_init=1e35, max_iter=20, early_stopping=early_stopping)
     with pytest.raises(ValueError, match=r"Training diverged.*Lower learning_rate_init"):
         model.fit(table(), y)
@@ -359,13 +361,13 @@ def test_divergence_is_an_error(make, y, early_stopping):
         model.predict(table())
 
 
-def test_the_error_about_a_lazy_frame_explains_collect(make, y):
+def test_lazy_frame_is_rejected_with_advice_to_collect_it(make, y):
     frame = pl.DataFrame(table(), schema=["a", "b", "c"]).lazy()
     with pytest.raises(ValueError, match=r"lazy frame.*collect"):
         make().fit(frame, y)
 
 
-def test_targets_that_are_none_or_dates_are_rejected(regression_data):
+def test_none_and_dates_among_the_targets_are_rejected(regression_data):
     X, y = regression_data
     missing = y.astype(object)
     missing[7] = None

@@ -22,26 +22,28 @@ each_package = pytest.mark.parametrize("package", PACKAGES)
 
 
 def run(code):
-    """What the code prints in a new interpreter."""
+    """Run the code in a new interpreter, and return its output."""
     command = [sys.executable, "-c", textwrap.dedent(code)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def loaded_after(code):
-    """The heavy packages that a new interpreter has loaded after running the code."""
+def find_loaded_packages(code):
+    """Run the code in a new interpreter, and return the heavy packages that it loads."""
     code = f"{textwrap.dedent(code)}\nimport sys\nprint(*sorted(sys.modules))"
     return HEAVY & set(run(code).split())
 
 
-def test_import_loads_no_heavy_package():
+def test_the_import_alone_loads_no_heavy_package():
     names = ", ".join(PACKAGES)
-    assert loaded_after(f"import {names}\ndir(sk_deltauq), sk_deltauq.__version__") == set()
+    assert (
+        find_loaded_packages(f"import {names}\ndir(sk_deltauq), sk_deltauq.__version__") == set()
+    )
 
 
 def test_metrics_and_distributions_need_no_torch():
-    loaded = loaded_after("""
+    loaded = find_loaded_packages("""
         import sk_deltauq
         sk_deltauq.metrics.crps, sk_deltauq.NormalMixture, sk_deltauq.unwrap
     """)
@@ -60,7 +62,7 @@ FIRST_USES = {
 
 
 @pytest.mark.parametrize("use", FIRST_USES)
-def test_the_first_use_of_a_name_begins_to_load_what_it_needs(use):
+def test_first_use_of_a_name_starts_to_load_heavy_packages(use):
     """The first heavy package is hidden, so that the new interpreter ends at once."""
     code = f"""
         import sys
@@ -77,9 +79,9 @@ def test_the_first_use_of_a_name_begins_to_load_what_it_needs(use):
 
 @pytest.mark.long
 @pytest.mark.parametrize("use", FIRST_USES)
-def test_the_first_use_of_a_name_loads_what_it_needs(use):
+def test_first_use_of_a_name_loads_heavy_packages(use):
     """Each in a new interpreter, which takes seconds."""
-    assert loaded_after(FIRST_USES[use]) >= {"torch", "skorch", "sklearn"}
+    assert find_loaded_packages(FIRST_USES[use]) >= {"torch", "skorch", "sklearn"}
 
 
 @each_package
@@ -91,7 +93,7 @@ def test_names_become_ordinary_attributes(package):
 
 
 @each_package
-def test_an_unknown_name_is_an_attribute_error(package):
+def test_unknown_name_raises_an_attribute_error(package):
     module = importlib.import_module(package)
     message = f"module '{package}' has no attribute 'DeltaUQRegresor'"
     with pytest.raises(AttributeError, match=message) as caught:
@@ -118,6 +120,6 @@ def test_type_checkers_see_the_same_names(package):
     assert {name for _, name in given} <= set(module.__all__)
 
 
-def test_light_names_are_loaded_with_the_package():
+def test_warning_and_exceptions_are_imported_with_the_package():
     assert set(sk_deltauq.__all__) >= {"UncertaintyWarning", "exceptions"}
     assert sk_deltauq.UncertaintyWarning is sk_deltauq.exceptions.UncertaintyWarning

@@ -1,18 +1,9 @@
-"""The estimators inside what scikit-learn builds around estimators, and on their way elsewhere."""
+"""The estimators inside pipelines, searches and meta-estimators of scikit-learn."""
 
-import pickle
-import subprocess
-import sys
-import textwrap
-
-import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import torch
-from joblib import Parallel, delayed
-from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import (
@@ -38,11 +29,9 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
 from sk_deltauq.metrics import crps_scorer, gaussian_nll, nll_scorer
 from tests._helpers import (
     assert_finite,
-    assert_same_predictions,
     classifier,
     predict_all,
     regressor,
@@ -62,16 +51,16 @@ def encoder():
     )
 
 
-def skip_if_names_are_unseen(frame):
-    """Skip where scikit-learn itself does not see the names (1.6 and polars 2)."""
+def skip_if_names_are_not_found(frame):
+    """Skip if scikit-learn itself does not find the names (1.6 with polars 2)."""
     if not hasattr(StandardScaler().fit(frame), "feature_names_in_"):
-        pytest.skip("this scikit-learn does not see the column names of this polars")
+        pytest.skip("this scikit-learn does not find the column names of this polars")
 
 
 # Pipelines
 
 
-def test_a_pipeline_hands_return_std_through(make, data):
+def test_pipeline_passes_return_std_to_predict(make, data):
     X, y = data
     pipeline = make_pipeline(StandardScaler(), make()).fit(X, y)
     found, std = pipeline.predict(X, return_std=True)
@@ -84,7 +73,7 @@ def test_a_pipeline_hands_return_std_through(make, data):
     np.testing.assert_array_equal(std, own_std)
 
 
-def test_the_way_out_that_the_errors_name_works(named):
+def test_encoder_and_imputer_in_a_pipeline_work_as_the_errors_advise(named):
     X, y = named
     model = make_pipeline(encoder(), SimpleImputer(), regressor()).fit(X, y)
     X = X.copy()
@@ -94,12 +83,12 @@ def test_the_way_out_that_the_errors_name_works(named):
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars"])
-def test_set_output_of_the_steps_before_gives_feature_names(make, data, container):
+def test_set_output_of_earlier_steps_gives_feature_names(make, data, container):
     X, y = data
     scaler = StandardScaler().set_output(transform=container)
     library = pd if container == "pandas" else pl
     X = library.DataFrame({f"x{i}": column for i, column in enumerate(X.T)})
-    skip_if_names_are_unseen(X)
+    skip_if_names_are_not_found(X)
     pipeline = make_pipeline(scaler, make()).set_output(transform=container).fit(X, y)
     assert list(pipeline[-1].feature_names_in_) == list(X.columns)
     assert_finite(predict_all(pipeline[-1], scaler.transform(X)))
@@ -112,7 +101,7 @@ def test_feature_names_are_checked(make, data, library):
     X, y = data
     names = list("abc")[: X.shape[1]]
     frame = library.DataFrame(dict(zip(names, X.T, strict=True)))
-    skip_if_names_are_unseen(frame)
+    skip_if_names_are_not_found(frame)
     model = make().fit(frame, y)
     assert model.feature_names_in_.tolist() == names
     renamed = library.DataFrame(dict(zip(["z", *names[1:]], X.T, strict=True)))
@@ -131,7 +120,7 @@ def test_feature_names_are_checked(make, data, library):
     assert not hasattr(make().fit(X, y), "feature_names_in_")
 
 
-# Selection
+# Model selection
 
 
 def test_grid_search_with_a_score_of_the_distribution(named):
@@ -153,7 +142,7 @@ def test_grid_search_with_a_score_of_the_distribution(named):
     assert search.best_score_ == scores.max()
     mean, std = search.best_estimator_.predict(X, return_std=True)
     assert np.isfinite([mean, std]).all()
-    # The model is the same in this process and in a worker with any number of threads.
+    # Fits without worker processes, which have other numbers of threads, give the same scores.
     alone = GridSearchCV(model, grid, scoring=nll_scorer, cv=2, error_score="raise").fit(X, y)
     np.testing.assert_allclose(alone.cv_results_["mean_test_score"], scores, rtol=1e-5)
 
@@ -208,7 +197,7 @@ def test_learning_curve(make, data):
     assert np.isfinite(incremental[1]).all()
 
 
-# Ensembles and wrappers
+# Ensembles and other meta-estimators
 
 
 @pytest.mark.parametrize(
@@ -223,7 +212,7 @@ def test_learning_curve(make, data):
     ],
     ids=["voting", "bagging", "bagging of features", "stacking", "target scaler", "target log"],
 )
-def test_regressors_around_ours(regression_data, wrap):
+def test_meta_regressors_fit_and_predict(regression_data, wrap):
     X, y = regression_data
     model = wrap(regressor(max_iter=40, learning_rate_init=0.02))
     model.fit(X, y)
@@ -255,7 +244,7 @@ def test_a_vote_is_the_mean_of_its_members(regression_data):
     ],
     ids=["sigmoid", "isotonic", "calibrated once", "voting", "bagging", "one against the rest"],
 )
-def test_classifiers_around_ours(classification_data, wrap):
+def test_meta_classifiers_fit_and_predict(classification_data, wrap):
     X, y = classification_data
     model = wrap(classifier(max_iter=40, learning_rate_init=0.02)).fit(X, y)
     proba = model.predict_proba(X)
@@ -272,7 +261,7 @@ def test_calibration_with_weights_and_two_classes(classification_data):
     assert model.predict_proba(X).shape == (len(y), 2)
 
 
-def test_several_labels_through_one_classifier_each(classification_data):
+def test_multi_output_classifier_predicts_several_labels(classification_data):
     X, y = classification_data
     Y = np.column_stack([y == "ash", y == "beech"])
     assert MultiOutputClassifier(classifier()).fit(X, Y).predict(X).shape == (60, 2)
@@ -287,126 +276,3 @@ def test_permutation_importance_finds_the_column_that_matters():
     error = make_scorer(mean_squared_error, greater_is_better=False)
     again = permutation_importance(model, X, X[:, 1], scoring=error, n_repeats=2, random_state=0)
     assert again.importances_mean.argmax() == 1
-
-
-# On the way elsewhere
-
-
-SETTINGS = [
-    {"n_members": 2, "embedding": "periodic", "early_stopping": True},
-    {"module": torch.nn.Linear},
-    {"net_params": {"optimizer": torch.optim.AdamW, "optimizer__weight_decay": 0.1}},
-]
-
-
-@pytest.mark.parametrize("params", SETTINGS, ids=str)
-def test_predictions_are_the_same_after_pickle_and_joblib(make, data, params, tmp_path):
-    X, y = data
-    model = make(**params).fit(X, y)
-    expected = predict_all(model, X)
-    joblib.dump(model, tmp_path / "model")
-    copies = [pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model")]
-    copies.append(joblib.load(tmp_path / "model", mmap_mode="r"))
-    for copy in copies:
-        assert_same_predictions(predict_all(copy, X), expected)
-    model.set_params(early_stopping=False).partial_fit(X, y)
-    copies[0].set_params(early_stopping=False).partial_fit(X, y)
-    assert_same_predictions(predict_all(copies[0], X), predict_all(model, X))
-
-
-def test_fits_in_other_processes_are_the_same_model(make, data):
-    X, y = data
-    models = [make(**params) for params in SETTINGS]
-    there = Parallel(n_jobs=2)(delayed(_fit)(clone(m), X, y) for m in models)
-    for model, fitted in zip(models, there, strict=True):
-        found = predict_all(fitted, X)
-        for method, value in predict_all(model.fit(X, y), X).items():
-            if value.dtype.kind == "f":
-                np.testing.assert_allclose(found[method], value, rtol=1e-5, atol=1e-6)
-
-
-def _fit(model, X, y):
-    return model.fit(X, y)
-
-
-def test_a_fitted_model_predicts_in_other_processes(make, data):
-    X, y = data
-    model = make(n_members=2).fit(X, y)
-    halves = Parallel(n_jobs=2)(
-        delayed(type(model).predict)(model, X[rows], return_std=True)
-        for rows in (slice(0, 30), slice(30, 60))
-    )
-    expected = model.predict(X, return_std=True)
-    for found, value in zip(zip(*halves, strict=True), expected, strict=True):
-        if value.dtype.kind == "f":
-            np.testing.assert_allclose(np.concatenate(found), value, rtol=1e-5)
-        else:
-            np.testing.assert_array_equal(np.concatenate(found), value)
-
-
-def test_the_pickle_does_not_carry_or_gather_the_data():
-    X = np.random.default_rng(0).normal(size=(20_000, 10))
-    for cls in (DeltaUQRegressor, DeltaUQClassifier):
-        y = X[:, 0] if cls is DeltaUQRegressor else X[:, 0] > 0
-        model = cls((8,), max_iter=1, batch_size=1000, random_state=0)
-        model.fit(X, y)
-        size = len(pickle.dumps(model))
-        assert size < X.nbytes / 5  # up to 2,000 rows for outlier scores, and held-out scores
-        for _ in range(3):
-            model.fit(X[:1000], y[:1000])  # one network too
-        assert len(pickle.dumps(model)) < size + 2000
-        for _ in range(3):
-            model.partial_fit(X[:500], y[:500])
-        assert len(pickle.dumps(model)) < size + 4000
-
-
-# Beside the program
-
-
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_nothing_is_printed_and_no_file_is_left(
-    make, data, early_stopping, capfd, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    X, y = data
-    model = make(early_stopping=early_stopping).fit(X, y)
-    predict_all(model, X)
-    model.set_params(early_stopping=False).partial_fit(X, y)
-    assert capfd.readouterr() == ("", "")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.long
-def test_a_new_process_prints_nothing_and_leaves_no_file(tmp_path):
-    code = """
-        import warnings
-        warnings.simplefilter("error")
-        import numpy as np
-        from sk_deltauq import DeltaUQClassifier, DeltaUQRegressor
-        from sk_deltauq.exceptions import UncertaintyWarning
-
-        warnings.simplefilter("ignore", UncertaintyWarning)  # about early_stopping=False
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(220, 3)).astype("float32")
-        w = np.ones(220, dtype="float32")
-        for array in (X, w):
-            array.flags.writeable = False
-        common = {"tol": 1e9, "n_iter_no_change": 2, "hidden_layer_sizes": (8,), "n_anchors": 4}
-        for early_stopping in (False, True, "auto"):
-            settings = {**common, "early_stopping": early_stopping, "n_members": 2}
-            model = DeltaUQRegressor(**settings).fit(X, X[:, 0], sample_weight=w)
-            model.predict(X, return_std=True), model.predict_interval(X), model.sample_y(X)
-            model = DeltaUQClassifier(**settings).fit(X, X[:, 0] > 0, sample_weight=w)
-            model.predict_proba(X), model.predict_uncertainty(X)
-        DeltaUQRegressor(**common).fit(X, X[:, 0])
-        DeltaUQRegressor(**common).partial_fit(X, X[:, 0]).partial_fit(X, X[:, 0])
-    """
-    child = subprocess.run(
-        [sys.executable, "-B", "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=tmp_path,
-    )
-    assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
-    assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Distances from the nearest training rows, against scikit-learn's neighbours."""
+"""Distances from the nearest training rows, compared with scikit-learn's neighbours."""
 
 import copy
 import pickle
@@ -41,7 +41,7 @@ def test_copies_do_not_shorten_the_reach(rows):
 
 
 def test_rows_of_one_group_are_no_neighbours(rows):
-    """Each row with a near copy in its group has the reach of the rows alone."""
+    """Each row has a near copy in its group, which must not shorten the reach."""
     rng = np.random.default_rng(3)
     near = rows + 1e-3 * rng.normal(size=rows.shape).astype(np.float32)
     both, groups = np.concatenate([rows, near]), np.tile(np.arange(300), 2)
@@ -55,15 +55,14 @@ def test_rows_of_one_group_are_no_neighbours(rows):
 
 
 @pytest.mark.parametrize("values", [[[0.0]], [[0.0], [0.0]]])
-def test_one_distinct_row_has_no_reach(values):
+def test_single_distinct_row_has_reach_zero(values):
     nearest = pick(np.array(values, dtype=np.float32))
     assert len(nearest.measure_own()) == 0
     assert find_reach(nearest.measure_own()) == 0
     assert torch.isfinite(nearest(torch.ones(2, 1))).all()
 
 
-def test_later_rows_compete_with_earlier_ones(rows):
-    """A sample of rows that come in two parts is a sample of all rows."""
+def test_rows_in_two_parts_give_the_same_sample_as_all_rows(rows):
     keys = np.random.default_rng(1).random(len(rows))
     x = torch.from_numpy(rows)
     once = NearestRows.pick(x, keys)

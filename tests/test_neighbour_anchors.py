@@ -1,4 +1,4 @@
-"""`anchors="neighbours"` of the regressor: what it must not leak, and that all methods work."""
+"""`anchors="neighbours"` of the regressor: no leakage of targets, and all prediction methods."""
 
 import pickle
 import sys
@@ -27,7 +27,7 @@ def make(**params):
 
 
 def rough_data(n=300, seed=0):
-    """A target that neighbours know, and a network of 16 units does not."""
+    """A target that neighbours predict well, and a network of 16 units does not."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(n, 2))
     cells = rng.normal(size=(8, 8))
@@ -46,19 +46,20 @@ def test_neighbours_help_where_near_rows_have_similar_targets():
     assert errors[1] < 0.6 * errors[0]
 
 
-def test_targets_in_random_order_score_like_the_marginal():
+def test_permuted_targets_score_like_the_marginal_distribution():
     rng = np.random.default_rng(0)
-    X = np.repeat(rng.normal(size=(150, 3)), 2, axis=0)  # each row is there twice
+    X = np.repeat(rng.normal(size=(150, 3)), 2, axis=0)  # each row has a near copy
     X[1::2] += 1e-9 * rng.normal(size=(150, 3))
     y = rng.permutation(rough_data(300)[1])
     model = make(max_iter=40).fit(X, y)
     found = cross_val_predict(make(max_iter=40), X, y, cv=2)
     assert np.mean((found - y) ** 2) > 0.95 * y.var()
-    # The held-out rows, too, learn nothing: minus their score is the entropy of a normal density.
+    # Held-out rows must not leak either: without knowledge, their score is minus the entropy of a
+    # normal distribution.
     assert np.max(model.best_validation_score_) < -0.5 * np.log(2 * np.pi * np.e) + 0.25
 
 
-def test_distances_weigh_the_features_that_matter():
+def test_distances_weight_features_by_their_effect_on_the_target():
     """The target jumps between the values of one feature: it has no slope at a training row."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 3, 400), rng.uniform(-1, 1, size=(400, 2))])
@@ -71,7 +72,7 @@ def test_distances_weigh_the_features_that_matter():
     np.testing.assert_array_equal(again._trained_.kept["_inflation_"].weights, weights)
 
 
-def test_the_prediction_does_not_depend_on_other_rows():
+def test_prediction_does_not_depend_on_other_rows():
     X, y = rough_data()
     model = make().fit(X, y)
     whole = predict_all(model, X[:40])
@@ -81,7 +82,7 @@ def test_the_prediction_does_not_depend_on_other_rows():
 
 
 @pytest.mark.parametrize("params", [{}, {"n_members": 2, "refine_mean": True}, {"noise": None}])
-def test_the_torch_module_predicts_the_same(params):
+def test_torch_module_gives_the_same_predictions(params):
     X, y = rough_data(300)
     X[:100] = X[:100].round(1)  # many rows are equally near
     model = make(**params).fit(X, y)
@@ -92,7 +93,7 @@ def test_the_torch_module_predicts_the_same(params):
         np.testing.assert_allclose(getattr(found, name), parts[name], rtol=1e-4, atol=1e-6)
 
 
-def test_the_gradient_of_the_torch_module_is_a_finite_difference():
+def test_gradient_of_the_torch_module_equals_a_finite_difference():
     X, y = rough_data(100)
     module = make(n_neighbors=100).fit(X, y).to_torch().double()
     x = torch.tensor(X[:4] + 1e-3, requires_grad=True)
@@ -108,7 +109,7 @@ def test_the_gradient_of_the_torch_module_is_a_finite_difference():
 @pytest.mark.parametrize(
     "params", [{}, {"refine_mean": True, "n_members": 2}, {"anchor_pool": 50}]
 )
-def test_a_model_survives_pickle_and_file(params, tmp_path):
+def test_model_predicts_the_same_after_pickling_and_loading(params, tmp_path):
     X, y = rough_data()
     model = make(**params).fit(X, y)
     model.save(tmp_path / "model")
@@ -120,7 +121,7 @@ def test_a_model_survives_pickle_and_file(params, tmp_path):
 
 @pytest.fixture
 def clustered(monkeypatch):
-    """The approximate search for the tables of this file, which are too small for it."""
+    """Use the approximate search for the tables of this file, which are too small for it."""
     pytest.importorskip("faiss")
     monkeypatch.setattr(search, "_LEAST_CLUSTERED_ROWS", 200)
     monkeypatch.setattr(search, "_LEAST_CLUSTERED_FEATURES", 2)
@@ -128,14 +129,14 @@ def clustered(monkeypatch):
 
 
 def searches_clusters(model):
-    """Whether the search of a fitted model, which may be loaded, is approximate."""
+    """Return whether the search of a fitted or loaded model is approximate."""
     return model._trained_.net.module_._index.clusters is not None
 
 
 @pytest.mark.parametrize(
     "params", [{}, {"refine_mean": True, "n_members": 2}, {"anchor_pool": 250}]
 )
-def test_an_approximate_search_is_almost_as_good(params, clustered, tmp_path):
+def test_approximate_search_is_almost_as_accurate(params, clustered, tmp_path):
     X, y = rough_data(900)
     models = [
         make(**params, neighbor_search=kind, max_iter=30).fit(X[:600], y[:600])
@@ -153,7 +154,7 @@ def test_an_approximate_search_is_almost_as_good(params, clustered, tmp_path):
 
 
 def test_an_approximate_search_leaks_no_targets(clustered):
-    """Groups and held-out rows do not count as neighbours, also where the search misses some."""
+    """Rows of one group, and held-out rows, are not neighbours, even if the search misses some."""
     X, _ = rough_data(600)
     y = np.random.default_rng(1).standard_normal(600)
     X[1::2], y[1::2] = X[::2] + 1e-3, y[::2]  # pairs of near copies
@@ -163,7 +164,7 @@ def test_an_approximate_search_leaks_no_targets(clustered):
     assert np.max(model.best_validation_score_) < -0.5 * np.log(2 * np.pi * np.e) + 0.25
 
 
-def test_a_search_among_few_rows_gives_the_same_predictions():
+def test_approximate_search_among_few_rows_is_exact():
     pytest.importorskip("faiss")
     X, y = rough_data()
     exact, approximate = (make(neighbor_search=k).fit(X, y) for k in ("exact", "approximate"))
@@ -190,10 +191,10 @@ def test_a_loaded_model_predicts_without_faiss(clustered, tmp_path, monkeypatch)
     assert np.mean(np.abs(found - exact.predict(X))) < 0.2 * y.std()
 
 
-def test_the_search_cannot_change_between_two_calls(clustered):
+def test_neighbor_search_cannot_change_between_two_calls(clustered):
     X, y = rough_data(600)
     model = make(neighbor_search="exact").fit(X, y)
-    del model._trained_.fixed["neighbor_search"]  # as in a file from before the parameter
+    del model._trained_.fixed["neighbor_search"]  # as in a file that is older than the parameter
     model.set_params(neighbor_search="approximate")
     with pytest.raises(ValueError, match="neighbor_search"):
         model.partial_fit(X, y)
@@ -210,7 +211,7 @@ def test_rows_of_all_calls_may_be_neighbours():
 
 
 @pytest.mark.parametrize("partial", [False, True])
-def test_the_pool_is_capped(partial):
+def test_anchor_pool_limits_the_number_of_anchors(partial):
     X, y = rough_data()
     model = make(anchor_pool=40)
     model = (
@@ -231,7 +232,7 @@ def test_rows_without_weight_are_no_neighbours():
     assert_same_predictions(predict_all(weighted, X), predict_all(make().fit(X[:200], y[:200]), X))
 
 
-def test_several_targets_have_a_spread_each():
+def test_several_targets_are_predicted_in_their_units():
     X, y = rough_data()
     Y = np.column_stack([y, X[:, 0], 100 * X[:, 1]])
     model = make(n_members=2).fit(X, Y)
@@ -240,7 +241,7 @@ def test_several_targets_have_a_spread_each():
     np.testing.assert_allclose(model.predict(X)[:, 2], Y[:, 2], atol=60)
 
 
-def test_a_table_with_text_and_gaps():
+def test_table_with_text_and_missing_values():
     X, y = rough_data()
     table = pd.DataFrame({"a": X[:, 0], "kind": np.where(X[:, 1] > 0, "high", "low")})
     table.loc[::7, "a"] = np.nan
@@ -250,7 +251,7 @@ def test_a_table_with_text_and_gaps():
     )
 
 
-def test_groups_and_own_validation_rows():
+def test_groups_and_validation_rows_of_the_user():
     X, y = rough_data()
     by_group = make().fit(X, y, groups=np.arange(300) // 10)
     own = make(early_stopping=True).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
@@ -259,7 +260,7 @@ def test_groups_and_own_validation_rows():
     assert len(own.anchors_) == 200
 
 
-def test_a_user_module_sees_the_row_and_its_neighbours():
+def test_user_module_gets_the_row_and_its_neighbours():
     X, y = rough_data()
     widths = []
 

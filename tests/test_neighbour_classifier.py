@@ -1,4 +1,4 @@
-"""`anchors="neighbours"` of the classifier: what it must not leak, and that all methods work."""
+"""`anchors="neighbours"` of the classifier: no leakage of labels, and all prediction methods."""
 
 import pickle
 
@@ -28,7 +28,7 @@ def make(**params):
 
 
 def board(n=300, seed=0):
-    """Three classes on the fields of a board: neighbours know them, and 16 units do not."""
+    """Three classes on the fields of a board: neighbours predict them well, 16 units do not."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 6, size=(n, 2))
     fields = np.random.default_rng(1).integers(0, 3, size=(6, 6))
@@ -47,19 +47,19 @@ def test_neighbours_help_where_near_rows_have_the_same_label():
     assert losses[1] < 0.7 * losses[0]
 
 
-def test_labels_in_random_order_score_like_the_class_frequencies():
+def test_permuted_labels_score_like_the_class_frequencies():
     rng = np.random.default_rng(0)
-    X = np.repeat(rng.normal(size=(150, 3)), 2, axis=0)  # each row is there twice
+    X = np.repeat(rng.normal(size=(150, 3)), 2, axis=0)  # each row has a near copy
     X[1::2] += 1e-9 * rng.normal(size=(150, 3))
     y = rng.permutation(np.repeat([0, 1, 2], 100))
     model = make(max_iter=30).fit(X, y)
-    # The held-out rows learn nothing either: their score is minus a log loss.
+    # Held-out rows must not leak either: their score is minus a log loss.
     assert np.max(model.best_validation_score_) < -np.log(3) + 0.15
     proba = cross_val_predict(make(max_iter=30), X, y, cv=2, method="predict_proba")
     assert log_loss(y, proba) > np.log(3) - 0.03
 
 
-def test_the_prediction_does_not_depend_on_other_rows():
+def test_prediction_does_not_depend_on_other_rows():
     X, y = board()
     model = make().fit(X, y)
     whole = predict_all(model, X[:40])
@@ -70,7 +70,7 @@ def test_the_prediction_does_not_depend_on_other_rows():
 
 
 @pytest.mark.parametrize("calibration", ["distance", "spread", "temperature", None])
-def test_the_torch_module_predicts_the_same(calibration):
+def test_torch_module_gives_the_same_predictions(calibration):
     X, y = board()
     X[:100] = X[:100].round(1)  # many rows are equally near
     model = make(n_members=2, calibration=calibration).fit(X, y)
@@ -82,7 +82,7 @@ def test_the_torch_module_predicts_the_same(calibration):
 
 
 @pytest.mark.parametrize("params", [{}, {"n_members": 2}, {"anchor_pool": 50}])
-def test_a_model_survives_pickle_and_file(params, tmp_path):
+def test_model_predicts_the_same_after_pickling_and_loading(params, tmp_path):
     X, y = board()
     model = make(**params).fit(X, y)
     model.save(tmp_path / "model")
@@ -93,7 +93,7 @@ def test_a_model_survives_pickle_and_file(params, tmp_path):
 
 
 @pytest.mark.parametrize("corruption", [None, "swap"])
-def test_an_approximate_search_is_almost_as_good(corruption, monkeypatch):
+def test_approximate_search_is_almost_as_accurate(corruption, monkeypatch):
     pytest.importorskip("faiss")
     for name, value in {"ROWS": 200, "FEATURES": 2}.items():
         monkeypatch.setattr(search, f"_LEAST_CLUSTERED_{name}", value)
@@ -121,7 +121,7 @@ def test_rows_of_all_calls_may_be_neighbours():
         model.partial_fit(X[:5], ["fir"] * 5)
 
 
-def test_a_class_that_comes_later_has_no_neighbours_yet():
+def test_predictions_are_finite_while_a_class_has_no_rows():
     X, y = board()
     known = y != "oak"
     model = make().partial_fit(X[known], y[known], classes=NAMES)
@@ -138,7 +138,7 @@ def test_rows_without_weight_are_no_neighbours():
     assert_same_predictions(predict_all(weighted, X), predict_all(make().fit(X[:200], y[:200]), X))
 
 
-def test_class_weights_count_among_the_neighbours():
+def test_class_weights_apply_to_neighbours():
     """Two classes that overlap: the weight of one raises its probability."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 2)), rng.integers(0, 2, 400)
@@ -151,14 +151,14 @@ def test_class_weights_count_among_the_neighbours():
     assert shares[1] > 0.75
 
 
-def test_a_table_with_text_and_gaps():
+def test_table_with_text_and_missing_values():
     X, y = board()
     table = pd.DataFrame({"a": X[:, 0], "kind": np.where(X[:, 1] > 3, "high", "low")})
     table.loc[::7, "a"] = np.nan
     assert_finite(predict_all(make().fit(table, y), table))
 
 
-def test_groups_and_own_validation_rows():
+def test_groups_and_validation_rows_of_the_user():
     X, y = board()
     by_group = make().fit(X, y, groups=np.arange(300) // 10)
     own = make(early_stopping=True).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
@@ -167,7 +167,7 @@ def test_groups_and_own_validation_rows():
     assert len(own.anchors_) == 200
 
 
-def test_a_user_module_sees_the_row_and_its_neighbours():
+def test_user_module_gets_the_row_and_its_neighbours():
     X, y = board()
     widths = []
 

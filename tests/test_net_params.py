@@ -1,4 +1,4 @@
-"""What reaches skorch through `net_params`, and a user's own torch module."""
+"""Arguments for skorch in `net_params`, and a torch module of the user."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tests._helpers import assert_finite, assert_same_predictions, predict_all, 
 
 
 class MLP(torch.nn.Sequential):
-    """A user's own module, with all that a network may carry along."""
+    """A module of the user, with batch normalisation and dropout."""
 
     def __init__(self, n_in, n_out):
         super().__init__(
@@ -35,7 +35,7 @@ def test_net_params_choose_the_optimizer(make, data):
     assert type(model.net_.optimizer_) is torch.optim.SGD
     groups = model.net_.optimizer_.param_groups
     assert {(group["momentum"], group["lr"]) for group in groups} == {(0.5, 0.25)}
-    # alpha acts on any optimizer
+    # `alpha` applies to every optimizer
     assert sorted({group["weight_decay"] for group in groups}) == [0, 0.5 / 20]
     assert type(make().fit(X, y).net_.optimizer_) is torch.optim.Adam
 
@@ -52,7 +52,7 @@ def test_net_params_set_a_learning_rate_schedule(make, data):
 @pytest.mark.parametrize(
     "schedule", [LRScheduler, LRScheduler("StepLR", step_size=1), ("name", LRScheduler("StepLR"))]
 )
-def test_two_schedules_at_once_are_refused(make, data, schedule):
+def test_two_schedules_at_once_are_rejected(make, data, schedule):
     with pytest.raises(ValueError, match="learning_rate='constant' to use your schedule alone"):
         make(net_params={"callbacks": [schedule]}).fit(*data)
 
@@ -60,9 +60,7 @@ def test_two_schedules_at_once_are_refused(make, data, schedule):
 @pytest.mark.parametrize(
     ("monitor", "early_stopping"), [("train_loss", False), ("valid_loss", True)]
 )
-def test_skorchs_early_stopping_ends_training_and_nothing_else(
-    make, data, monitor, early_stopping
-):
+def test_early_stopping_of_skorch_ends_training(make, data, monitor, early_stopping):
     X, y = data
     stop = EarlyStopping(monitor=monitor, patience=3, threshold=1e9, threshold_mode="abs")
     model = make(net_params={"callbacks": [stop]}, max_iter=30, early_stopping=early_stopping).fit(
@@ -80,7 +78,7 @@ def test_skorchs_gradient_clipping_is_applied(make, data):
     np.testing.assert_allclose(clipped.predict(X, True)[1], unmoved.predict(X, True)[1], rtol=1e-4)
 
 
-# A user's own module
+# Modules of the user
 
 
 @pytest.mark.parametrize("module", [MLP, torch.nn.Linear, lambda i, o: torch.nn.Linear(i, o)])
@@ -98,7 +96,7 @@ def test_a_users_module_gets_anchor_and_difference(make, data, module, embedding
     assert not torch.equal(*weights)
 
 
-def test_a_users_linear_module_is_the_formula_of_the_paper(regression_data):
+def test_linear_module_of_the_user_equals_the_formula_of_the_paper(regression_data):
     X, y = regression_data
     model = regressor(module=torch.nn.Linear, noise=None, max_iter=10, widening=0).fit(X, y)
     linear = model.net_.module_.core.members[0]
@@ -126,7 +124,7 @@ def test_dropout_and_batch_norm_are_off_at_prediction(make, data):
     assert torch.equal(batch_norm.running_mean, before)
 
 
-def test_a_module_of_the_wrong_width_is_refused(make, data):
+def test_module_with_a_wrong_number_of_outputs_is_rejected(make, data):
     model = make(module=lambda n_in, n_out: torch.nn.Linear(n_in, n_out + 3))
     with pytest.raises(ValueError, match=r"module must map rows of width .* to .* outputs"):
         model.fit(*data)
@@ -142,14 +140,14 @@ def test_a_module_of_the_wrong_width_is_refused(make, data):
     ],
     ids=lambda params: next(iter(params)),
 )
-def test_net_params_that_are_set_elsewhere_are_refused(make, data, net_params):
+def test_net_params_that_have_their_own_parameter_are_rejected(make, data, net_params):
     (name,) = net_params
     with pytest.raises(ValueError, match=rf"net_params must not hold {name}: '{name}' is set by"):
         make(net_params=net_params).fit(*data)
 
 
 @pytest.mark.parametrize("name", ["optimizer__weight_decay", "optimizer__param_groups"])
-def test_a_penalty_is_set_in_one_place(make, data, name):
+def test_weight_decay_and_alpha_together_are_rejected(make, data, name):
     value = 0.1 if name == "optimizer__weight_decay" else [("*weight", {"weight_decay": 0.1})]
     net_params = {"optimizer": torch.optim.AdamW, name: value}
     with pytest.raises(ValueError, match=rf"{name}: '{name}' is set by the parameter alpha"):
@@ -158,7 +156,7 @@ def test_a_penalty_is_set_in_one_place(make, data, name):
     assert 0.1 in {group["weight_decay"] for group in groups}
 
 
-def test_a_ctrl_c_in_a_callback_of_the_users_own_is_a_ctrl_c(make, data):
+def test_keyboard_interrupt_in_a_callback_of_the_user_acts_like_ctrl_c(make, data):
     class Interrupting(Callback):
         def on_epoch_end(self, net, **kwargs):
             raise KeyboardInterrupt
@@ -177,7 +175,7 @@ def test_a_ctrl_c_in_a_callback_of_the_users_own_is_a_ctrl_c(make, data):
 @pytest.mark.parametrize(
     "params", [{"module": torch.nn.Linear}, {"embedding": "periodic"}, {"noise": "homoscedastic"}]
 )
-def test_torchs_defaults_are_the_users(data, make, params):
+def test_default_dtype_of_the_user_does_not_change_the_network(data, make, params):
     params = {k: v for k, v in params.items() if k in make().get_params()}
     torch.set_default_dtype(torch.float64)
     try:
@@ -190,19 +188,19 @@ def test_torchs_defaults_are_the_users(data, make, params):
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_it_trains_in_any_mode_of_the_caller(make, data, mode):
+def test_fit_is_the_same_inside_no_grad_and_inference_mode(make, data, mode):
     expected = predict_all(make().fit(*data), data[0])
     with mode():
         model = make().fit(*data)
     assert_same_predictions(predict_all(model, data[0]), expected)
 
 
-def test_an_instance_of_a_module_is_refused(make, data):
+def test_instance_of_a_module_is_rejected(make, data):
     with pytest.raises(ValueError, match=r"module must be a factory, .* an instance of Linear"):
         make(module=torch.nn.Linear(4, 2)).fit(*data)
 
 
-def test_errors_of_skorch_or_the_optimizer_name_net_params(make, data):
+def test_errors_of_skorch_and_the_optimizer_name_the_parameter(make, data):
     with pytest.raises(ValueError, match=r"net_params=.*optimiser"):
         make(net_params={"optimiser": torch.optim.SGD}).fit(*data)
     with pytest.raises(ValueError, match=r"alpha=0\.1 .*weight_decay"):
@@ -210,9 +208,9 @@ def test_errors_of_skorch_or_the_optimizer_name_net_params(make, data):
 
 
 @pytest.mark.parametrize("changes", [{"noise": None}, {"refine_mean": True}])
-def test_validation_callbacks_are_off_in_training_on_all_rows(make, data, tmp_path, changes):
+def test_callbacks_do_not_run_in_the_final_training_on_all_rows(make, data, tmp_path, changes):
     if not changes.keys() <= make().get_params().keys():
-        pytest.skip("only regressors train on")
+        pytest.skip("only regressors have a second training phase")
     callbacks = [Checkpoint(dirname=tmp_path), EarlyStopping(patience=3, load_best=True)]
     model = make(net_params={"callbacks": callbacks}, early_stopping=True, **changes).fit(*data)
     recorded = ["valid_loss" in record for record in model.net_.history]
@@ -221,7 +219,7 @@ def test_validation_callbacks_are_off_in_training_on_all_rows(make, data, tmp_pa
     assert len(model.net_.callbacks_) == 2
 
 
-def test_the_history_has_the_records_that_callbacks_of_skorch_read(make, data, tmp_path):
+def test_callbacks_of_skorch_can_read_validation_losses(make, data, tmp_path):
     callbacks = [Checkpoint(dirname=tmp_path), LRScheduler("ReduceLROnPlateau")]
     model = make(
         net_params={"callbacks": callbacks}, learning_rate="constant", early_stopping=True
@@ -232,7 +230,7 @@ def test_the_history_has_the_records_that_callbacks_of_skorch_read(make, data, t
     assert best == [loss <= min(losses[: i + 1]) for i, loss in enumerate(losses)]
 
 
-def test_fits_of_a_users_module_in_threads_equal_sequential_fits(make, data):
+def test_fits_of_a_users_module_in_threads_equal_single_fits(make, data):
     def module(n_in, n_out):
         layers = torch.nn.Linear(n_in, 8), torch.nn.Dropout(), torch.nn.Linear(8, n_out)
         return torch.nn.Sequential(*layers)
@@ -248,7 +246,7 @@ def test_fits_of_a_users_module_in_threads_equal_sequential_fits(make, data):
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_cpu_0_is_the_cpu(make, data):
+def test_cpu_0_has_the_chunk_size_of_the_cpu(make, data):
     predictor = make().fit(*data)._predictor()
     on_cpu, on_cpu_0, on_cuda = (
         replace(predictor, device=device).count_chunk_rows()
