@@ -10,59 +10,61 @@ from sk_deltauq._novelty import DistanceInflation, ReferenceRows
 from sk_deltauq._validation import scale_to_tensor
 
 
-def rows(n_rows, n_features=3, seed=0):
+def draw_rows(n_rows, n_features=3, seed=0):
     rng = np.random.default_rng(seed)
     return torch.from_numpy(rng.standard_normal((n_rows, n_features)).astype(np.float32))
 
 
-def pick(x, seed=0, earlier=None):
+def pick_references(x, seed=0, earlier=None):
     keys = np.log(np.random.default_rng(seed).random(len(x)))
     return ReferenceRows.pick(x, keys, earlier)
 
 
-def inflate(x, strength=1.0, **changes):
-    return DistanceInflation(pick(x, **changes), strength)
+def make_inflation(x, strength=1.0, **changes):
+    return DistanceInflation(pick_references(x, **changes), strength)
 
 
-def weigh(inflation, function):
-    """Measure the effects in `function`, from `(row, feature)` to `(row, output)`."""
+def measure_effects(inflation, function):
+    """Measure the effects of the features on `function`: `(row, feature)` to `(row, output)`."""
     inflation.measure_effects(lambda x: (function(x)[None],), 1, "cpu")
     return inflation
 
 
 def test_all_rows_of_a_small_table_are_references():
-    x = rows(100)
-    assert np.array_equal(np.unique(pick(x).rows, axis=0), np.unique(x.numpy(), axis=0))
+    x = draw_rows(100)
+    assert np.array_equal(np.unique(pick_references(x).rows, axis=0), np.unique(x.numpy(), axis=0))
 
 
 def test_references_of_a_large_table_are_a_sample():
-    x = rows(3000)
-    found = pick(x).rows
+    x = draw_rows(3000)
+    found = pick_references(x).rows
     assert found.shape == (512, 3)
     assert (cdist(found, x).min(axis=1) == 0).all()
     assert len(np.unique(found, axis=0)) == 512
 
 
-def test_rare_rows_are_seldom_missed():
-    """A category of four rows in 4,000, standardised."""
+def test_references_contain_most_rare_rows():
+    """Four of 4,000 rows have the category; its column is standardised."""
     x = np.zeros((4000, 2))
     x[:4, 0] = 1
     x = (x - x.mean(axis=0)) / np.where(x.std(axis=0) > 0, x.std(axis=0), 1)
     x[:, 1] = np.random.default_rng(0).normal(size=4000)
-    found = [(pick(torch.from_numpy(x), seed).rows[:, 0] > 1).sum() for seed in range(5)]
+    found = [
+        (pick_references(torch.from_numpy(x), seed).rows[:, 0] > 1).sum() for seed in range(5)
+    ]
     assert np.mean(found) > 3
 
 
 @pytest.mark.parametrize("n_rows", [30, 300, 6000])
-def test_90_percent_of_the_rows_are_inside(n_rows):
-    inside = inflate(rows(n_rows))(rows(4000, seed=1)) == 1
+def test_90_percent_of_new_rows_have_a_factor_of_one(n_rows):
+    inside = make_inflation(draw_rows(n_rows))(draw_rows(4000, seed=1)) == 1
     assert inside.float().mean() == pytest.approx(0.9, abs=0.06 if n_rows < 100 else 0.04)
 
 
 @pytest.mark.parametrize("strength", [0.5, 1.0])
-def test_the_factor_counts_the_distance_beyond_the_reach(strength):
-    x, new = rows(300), 3 * rows(40, seed=1)
-    inflation = inflate(x, strength)
+def test_the_factor_is_linear_in_the_distance_beyond_the_reach(strength):
+    x, new = draw_rows(300), 3 * draw_rows(40, seed=1)
+    inflation = make_inflation(x, strength)
     between = cdist(x, x)
     np.fill_diagonal(between, np.inf)
     reach = np.sort(between.min(axis=1))[269]
@@ -73,57 +75,57 @@ def test_the_factor_counts_the_distance_beyond_the_reach(strength):
 
 
 def test_copies_of_a_row_do_not_shorten_the_reach():
-    x = rows(100)
-    copies = inflate(x.repeat(4, 1))
-    assert float(copies.reach) == float(inflate(x).reach)
+    x = draw_rows(100)
+    copies = make_inflation(x.repeat(4, 1))
+    assert float(copies.reach) == float(make_inflation(x).reach)
 
 
 @pytest.mark.parametrize("n_rows", [1, 5])
 def test_equal_rows_have_no_reach(n_rows):
-    found = inflate(torch.ones(n_rows, 2))(torch.tensor([[1.0, 1.0], [1.0, 3.0]]))
+    found = make_inflation(torch.ones(n_rows, 2))(torch.tensor([[1.0, 1.0], [1.0, 3.0]]))
     np.testing.assert_allclose(found, [1, 1 + 2 / 0.25], rtol=1e-4)
 
 
-def test_far_rows_stay_finite():
-    found = inflate(rows(100))(torch.full((1, 3), 1e6))
+def test_factors_of_far_rows_are_finite():
+    found = make_inflation(draw_rows(100))(torch.full((1, 3), 1e6))
     assert torch.isfinite(found).all()
     assert found > 1e5
 
 
 def test_a_feature_with_a_larger_effect_has_a_larger_weight():
     slopes = torch.tensor([3.0, 0.0, 1.0])
-    inflation = weigh(inflate(rows(400)), lambda x: x @ slopes[:, None])
+    inflation = measure_effects(make_inflation(draw_rows(400)), lambda x: x @ slopes[:, None])
     relative = slopes.numpy() ** 2 / (10 / 3)
     np.testing.assert_allclose(inflation.weights, np.sqrt((relative + 0.1) / 1.1), rtol=1e-5)
     along = inflation(torch.eye(3) * 8)
     assert along[0] > along[2] > along[1] > 1
 
 
-def test_the_effect_is_the_mean_square_over_rows_and_outputs():
-    """Sines and lines of three outputs; derivatives by hand."""
-    x = rows(20_000, 2)
-    inflation = weigh(
-        inflate(x), lambda x: torch.stack([x[:, 0].sin(), 2 * x[:, 1], x[:, 0]], dim=1)
+def test_the_effect_is_the_mean_square_of_the_derivatives():
+    """Three outputs, a sine and two lines, with derivatives by hand."""
+    x = draw_rows(20_000, 2)
+    inflation = measure_effects(
+        make_inflation(x), lambda x: torch.stack([x[:, 0].sin(), 2 * x[:, 1], x[:, 0]], dim=1)
     )
-    probes = pick(x).rows[:256]
+    probes = pick_references(x).rows[:256]
     effect = np.array([1 + (np.cos(probes[:, 0]) ** 2).mean(), 4])
     expected = np.sqrt((effect / effect.mean() + 0.1) / 1.1)
     np.testing.assert_allclose(inflation.weights, expected, rtol=0.1)
 
 
-def test_weights_change_the_reach_and_the_distance_alike():
-    x, new = rows(300), 4 * rows(20, seed=1)
-    inflation = weigh(inflate(x), lambda x: x[:, :1])
-    by_hand = inflate(x * inflation.weights)
+def test_weights_scale_the_features_in_the_reach_and_the_distance():
+    x, new = draw_rows(300), 4 * draw_rows(20, seed=1)
+    inflation = measure_effects(make_inflation(x), lambda x: x[:, :1])
+    by_hand = make_inflation(x * inflation.weights)
     assert float(inflation.reach) == pytest.approx(float(by_hand.reach), rel=1e-5)
     torch.testing.assert_close(inflation(new), by_hand(new * inflation.weights))
 
 
 def test_a_constant_feature_does_not_lower_the_other_weights():
-    x = rows(300)
+    x = draw_rows(300)
     x[:, 2] = 0
     slopes = torch.tensor([[1.0], [1.0], [100.0]])
-    found = weigh(inflate(x), lambda x: x @ slopes).weights
+    found = measure_effects(make_inflation(x), lambda x: x @ slopes).weights
     np.testing.assert_allclose(found[:2], [1, 1], rtol=1e-6)
 
 
@@ -136,51 +138,52 @@ def test_a_constant_feature_does_not_lower_the_other_weights():
     ],
     ids=["constant", "indices", "NaN"],
 )
-def test_without_effects_all_features_count_alike(function):
-    assert weigh(inflate(rows(100)), function).weights.tolist() == [1, 1, 1]
+def test_without_effects_all_features_have_the_same_weight(function):
+    inflation = measure_effects(make_inflation(draw_rows(100)), function)
+    assert inflation.weights.tolist() == [1, 1, 1]
 
 
 def test_known_effects_are_not_measured():
-    x, effects = rows(300), np.array([3.0, 0.0, 6.0])
-    inflation = DistanceInflation(pick(x), 1.0, effects)
+    x, effects = draw_rows(300), np.array([3.0, 0.0, 6.0])
+    inflation = DistanceInflation(pick_references(x), 1.0, effects)
     assert not inflation.awaits_effects
     np.testing.assert_allclose(inflation.weights, np.sqrt((effects / 3 + 0.1) / 1.1), rtol=1e-6)
-    by_hand = inflate(x * inflation.weights)
+    by_hand = make_inflation(x * inflation.weights)
     assert by_hand.awaits_effects
     assert float(inflation.reach) == pytest.approx(float(by_hand.reach), rel=1e-5)
 
 
 def test_effects_can_be_measured_in_inference_mode():
     with torch.inference_mode():
-        inflation = weigh(inflate(rows(100)), lambda x: x[:, :1])
+        inflation = measure_effects(make_inflation(draw_rows(100)), lambda x: x[:, :1])
     assert inflation.weights[0] > 1
 
 
 def test_rows_of_earlier_calls_stay_references():
-    first = pick(rows(300))
-    later = pick(rows(300, seed=1) + 10, seed=1, earlier=first)
+    first = pick_references(draw_rows(300))
+    later = pick_references(draw_rows(300, seed=1) + 10, seed=1, earlier=first)
     both = torch.tensor([[0.0, 0.0, 0.0], [10.0, 10.0, 10.0]])
     assert (DistanceInflation(later, 1.0)(both) == 1).all()
     assert (DistanceInflation(first, 1.0)(both) > 1).tolist() == [False, True]
 
 
-def test_calls_together_draw_as_one_call():
-    x, keys = rows(2000), np.log(np.random.default_rng(0).random(2000))
+def test_references_of_two_calls_equal_references_of_one_call():
+    x, keys = draw_rows(2000), np.log(np.random.default_rng(0).random(2000))
     first = ReferenceRows.pick(x[:900], keys[:900])
     both = ReferenceRows.pick(x[900:], keys[900:], first)
     assert np.array_equal(both.rows, ReferenceRows.pick(x, keys).rows)
 
 
-def test_the_factor_grows_with_the_distance_from_the_rows():
-    x = rows(300)
+def test_the_factor_has_gradients_only_outside_the_reach():
+    x = draw_rows(300)
     new = torch.tensor([x[0].tolist(), [5.0, 5.0, 5.0]], requires_grad=True)
-    inflate(x, 0.7)(new).sum().backward()
+    make_inflation(x, 0.7)(new).sum().backward()
     assert (new.grad[0] == 0).all()
     assert (new.grad[1] > 0).all()
 
 
-def test_a_new_group_is_as_far_as_the_groups_are_from_each_other():
-    """Rows of one group lie close together: without `groups` a new group counts as far away."""
+def test_the_reach_is_measured_between_groups():
+    """Rows of a group are close together. Without `groups`, a new group counts as far away."""
     rng = np.random.default_rng(0)
 
     def draw(n_groups):

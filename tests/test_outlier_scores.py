@@ -1,4 +1,4 @@
-"""Outlier scores, by loops and SciPy."""
+"""Outlier scores of classifiers against loops, SciPy and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def X(classification_data):
 
 
 @pytest.fixture(scope="module")
-def strange(X):
+def outliers(X):
     return X + 5 * X.std(axis=0) * np.random.default_rng(0).choice([-1, 1], size=X.shape)
 
 
@@ -39,7 +39,7 @@ def test_the_surprise_is_the_log_of_the_p_value():
     np.testing.assert_allclose(find_surprise(held, scores), expected)
 
 
-def test_the_surprise_has_no_ties_beyond_the_held_out_rows():
+def test_the_surprise_has_no_ties_beyond_the_largest_held_out_score():
     held = np.linspace(0, 1, 50)
     found = find_surprise(held, np.array([0.5, 1.0, 1.01, 2.0, 100.0, 1e6]))
     assert (np.diff(found) > 0).all()
@@ -47,8 +47,8 @@ def test_the_surprise_has_no_ties_beyond_the_held_out_rows():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_score_is_one_number_per_row_that_no_other_row_changes(model, X, strange, kind):
-    rows = np.concatenate([X, strange])
+def test_the_score_of_a_row_does_not_depend_on_other_rows(model, X, outliers, kind):
+    rows = np.concatenate([X, outliers])
     found = model.outlier_score(rows, kind=kind)
     assert found.shape == (len(rows),)
     assert np.isfinite(found).all()
@@ -59,54 +59,54 @@ def test_a_score_is_one_number_per_row_that_no_other_row_changes(model, X, stran
 
 
 @pytest.mark.parametrize("kind", ["combined", "distance"])
-def test_strange_rows_have_higher_scores(model, X, strange, kind):
+def test_outliers_have_higher_scores(model, X, outliers, kind):
     new = X + 0.1 * X.std(axis=0) * np.random.default_rng(1).normal(size=X.shape)
-    scores = model.outlier_score(np.concatenate([new, strange]), kind=kind)
-    assert roc_auc_score(np.repeat([0, 1], [len(new), len(strange)]), scores) > 0.95
+    scores = model.outlier_score(np.concatenate([new, outliers]), kind=kind)
+    assert roc_auc_score(np.repeat([0, 1], [len(new), len(outliers)]), scores) > 0.95
 
 
-def test_the_default_is_combined(model, X):
+def test_the_default_kind_is_combined(model, X):
     np.testing.assert_array_equal(model.outlier_score(X), model.outlier_score(X, kind="combined"))
 
 
-def test_scores_of_the_logits(model, strange):
-    x = scale_to_tensor(strange, model.x_scaler_)
+def test_scores_that_follow_from_the_logits(model, outliers):
+    x = scale_to_tensor(outliers, model.x_scaler_)
     with torch.inference_mode():
         logits = model._predictor().module(x)[0].double().numpy()  # (component, row, class)
-    parts = model.predict_uncertainty(strange)
+    parts = model.predict_uncertainty(outliers)
     expected = {
         "energy": -logsumexp(logits, axis=2).mean(axis=0),
         "logit_std": logits.std(axis=0, ddof=1).mean(axis=1),
-        "entropy": entropy(model.predict_proba(strange), axis=1),
+        "entropy": entropy(model.predict_proba(outliers), axis=1),
         "mutual_information": parts.mutual_information,
     }
     for kind, scores in expected.items():
-        np.testing.assert_allclose(model.outlier_score(strange, kind=kind), scores, rtol=1e-4)
+        np.testing.assert_allclose(model.outlier_score(outliers, kind=kind), scores, rtol=1e-4)
 
 
-def test_the_distance_is_between_squashed_rows(model, X, strange):
+def test_the_distance_is_measured_between_squashed_rows(model, X, outliers):
     def squash(rows):
         z = scale_to_tensor(rows, model.x_scaler_).numpy()
         return z / np.sqrt(1 + (z / 3) ** 2)
 
     neighbours = NearestNeighbors(n_neighbors=5).fit(squash(X))
-    expected = neighbours.kneighbors(squash(strange))[0].mean(axis=1)
-    np.testing.assert_allclose(model.outlier_score(strange, kind="distance"), expected, rtol=1e-4)
+    expected = neighbours.kneighbors(squash(outliers))[0].mean(axis=1)
+    np.testing.assert_allclose(model.outlier_score(outliers, kind="distance"), expected, rtol=1e-4)
 
 
-def test_the_combined_score_uses_all_held_out_rows_once(model, X, strange):
+def test_the_combined_score_uses_each_held_out_row_once(model, X, outliers):
     held = model._calibration_.held_scores
     assert len(held.distances) == len(held.entropies) == 55  # five folds of eleven rows
-    x = scale_to_tensor(strange, model.x_scaler_)
+    x = scale_to_tensor(outliers, model.x_scaler_)
     with torch.inference_mode():
         logits = model._predictor().module(x)[0].double()
     plain = entropy(logits.softmax(2).mean(0).numpy(), axis=1)
-    distances = model.outlier_score(strange, kind="distance")
+    distances = model.outlier_score(outliers, kind="distance")
     expected = find_surprise(held.entropies, plain) + find_surprise(held.distances, distances)
-    np.testing.assert_allclose(model.outlier_score(strange), expected, rtol=1e-3)
+    np.testing.assert_allclose(model.outlier_score(outliers), expected, rtol=1e-3)
 
 
-def test_without_held_out_rows_the_distance_is_there(classification_data):
+def test_the_combined_score_needs_held_out_rows_and_the_distance_does_not(classification_data):
     X, y = classification_data
     model = DeltaUQClassifier(**SMALL, early_stopping=False).fit(X, y)
     with pytest.raises(ValueError, match="rows that were held out of training"):
@@ -126,13 +126,13 @@ def test_training_labels_are_kept_without_held_out_rows_and_in_files(
     model.save(tmp_path / "model")
     model = load(tmp_path / "model")
     np.testing.assert_array_equal(model.outlier_score(X, kind="reverse_anchoring"), found)
-    del vars(model._calibration_)["labelled"]  # as in files from before this score
+    del vars(model._calibration_)["labelled"]  # as in files that are older than this score
     model.save(tmp_path / "old")
     with pytest.raises(ValueError, match=r"stored by a version .* Fit the model again"):
         load(tmp_path / "old").outlier_score(X, kind="reverse_anchoring")
 
 
-def test_mistakes_have_clear_messages(model, X):
+def test_an_unknown_kind_and_an_unfitted_model_are_rejected(model, X):
     with pytest.raises(ValueError, match="kind must be one of 'combined', 'distance'"):
         model.outlier_score(X, kind="isolation")
     with pytest.raises(NotFittedError):

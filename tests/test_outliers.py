@@ -35,14 +35,14 @@ def test_ordinary_targets_have_no_gross_outliers(name, n):
 
 
 @pytest.mark.parametrize("rows", [[7], [3, 250], [0, 1, 2, 399]])
-def test_gross_outliers_are_found_the_farthest_first(rows):
+def test_gross_outliers_are_sorted_by_distance(rows):
     values = np.random.default_rng(0).normal(2, 1, size=800)
     values[rows] = [1e5, -1e4, 9e3, 8e3][: len(rows)]
     assert find_gross_outliers(values, np.ones(800)).tolist() == rows
     assert find_gross_outliers(1e295 * values, np.ones(800)).tolist() == rows
 
 
-def test_a_small_weight_silences_the_outlier():
+def test_an_outlier_with_a_small_weight_is_ignored():
     values, weights = np.random.default_rng(0).normal(size=100), np.ones(100)
     values[5] = 1e3
     assert find_gross_outliers(values, weights).tolist() == [5]
@@ -50,7 +50,7 @@ def test_a_small_weight_silences_the_outlier():
     assert find_gross_outliers(values, weights).tolist() == []
 
 
-def test_the_warning_names_rows_values_and_the_ways_out():
+def test_the_warning_names_rows_values_and_solutions():
     y, weights = target(regressor), np.ones(N)
     y[[9]] = 99999
     weights[0] = 0  # positions count the rows of weight zero
@@ -68,8 +68,8 @@ def test_the_warning_names_rows_values_and_the_ways_out():
 # With a transformation
 
 
-def warn(values, choice):
-    """Return the warnings about a target and its transformation."""
+def list_warnings(values, choice):
+    """List the warnings about a target and its transformation."""
     ones = np.ones(len(values))
     fitted = fit_target_transform([choice], values[:, None], ones)
     with warnings.catch_warnings(record=True) as caught:
@@ -84,16 +84,16 @@ def draw_with_a_gross_outlier(n=300):
     return values
 
 
-BY_RANKS = [
+RANK_TRANSFORMS = [
     "quantile",
     QuantileTransformer(n_quantiles=20),
     make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=20)),
 ]
 
 
-@pytest.mark.parametrize("choice", ["yeo-johnson", StandardScaler(), *BY_RANKS], ids=str)
-def test_a_transformation_that_does_not_help_does_not_silence_the_warning(choice):
-    (message,) = warn(draw_with_a_gross_outlier(), choice)
+@pytest.mark.parametrize("choice", ["yeo-johnson", StandardScaler(), *RANK_TRANSFORMS], ids=str)
+def test_transformations_that_do_not_help_do_not_prevent_the_warning(choice):
+    (message,) = list_warnings(draw_with_a_gross_outlier(), choice)
     assert "(row 0: 100000)" in message
     assert "does not help" in message
     assert "correct" in message
@@ -105,9 +105,9 @@ def test_a_logarithm_helps_against_large_values_and_not_against_tiny_ones(choice
     values = np.exp(0.5 * np.random.default_rng(0).normal(size=300))
     values[7] = 1e3
     assert find_gross_outliers(values, np.ones(300)).tolist() == [7]
-    assert warn(values, choice) == []
+    assert list_warnings(values, choice) == []
     values[7] = 1e-30
-    (message,) = warn(values, choice)
+    (message,) = list_warnings(values, choice)
     assert "(row 7: 1e-30)" in message
 
 
@@ -118,12 +118,12 @@ def test_ordinary_targets_cause_no_warning_after_a_transformation(name, choice):
         for n in (20, 200, 1000):
             values = ORDINARY[name](np.random.default_rng(seed), n) * 1.0
             if choice != "log1p" or values.min() > -1:
-                assert warn(values, choice) == []
+                assert list_warnings(values, choice) == []
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("choice", [None, "yeo-johnson", "quantile", "auto"])
-def test_a_fit_warns_with_every_transformation(choice):
+def test_fit_warns_with_every_transformation(choice):
     rows = np.random.default_rng(3).normal(size=(60, 3))
     model = regressor(target_transform=choice)
     with pytest.warns(UncertaintyWarning, match=r"^y has extreme outliers \(row 0: 100000\)"):

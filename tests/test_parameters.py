@@ -1,4 +1,4 @@
-"""Parameters: mistakes get scikit-learn's message and harm nothing; what is set has an effect."""
+"""Parameters: errors about invalid values, `get_params` and `clone`, effects of values."""
 
 import inspect
 
@@ -15,9 +15,9 @@ from tests._helpers import assert_finite, assert_same_predictions, predict_all, 
 CLASSES = {"regressor": DeltaUQRegressor, "classifier": DeltaUQClassifier}
 
 
-# Mistakes
+# Invalid values
 
-MISTAKES = {
+INVALID = {
     "hidden_layer_sizes": ["abc", 2.5, 0, -1, None],
     "activation": ["softplus", None, 1],
     "anchors": ["nearest", None, 1],
@@ -47,7 +47,7 @@ MISTAKES = {
     "random_state": ["seed", -1, 2.5],
     "verbose": ["yes", -1],
 }
-OWN_MISTAKES = {
+INVALID_OF_KIND = {
     "regressor": {
         "noise": ["gaussian", 1, True],
         "nll_beta": [-0.1, 1.1, "0.5", None],
@@ -66,8 +66,8 @@ OWN_MISTAKES = {
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_no_parameter_is_forgotten_here(kind):
-    known = {**MISTAKES, **OWN_MISTAKES[kind]}
+def test_all_parameters_have_invalid_values_here(kind):
+    known = {**INVALID, **INVALID_OF_KIND[kind]}
     assert set(inspect.signature(CLASSES[kind]).parameters) == set(known)
     assert set(CLASSES[kind]._parameter_constraints) == set(known)
 
@@ -77,23 +77,23 @@ def test_no_parameter_is_forgotten_here(kind):
     [
         (kind, name, value)
         for kind in CLASSES
-        for name, values in {**MISTAKES, **OWN_MISTAKES[kind]}.items()
+        for name, values in {**INVALID, **INVALID_OF_KIND[kind]}.items()
         for value in values
     ],
 )
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_a_mistake_gets_scikit_learns_message(kind, name, value, method):
-    model = CLASSES[kind](**{name: value})  # no error yet
+def test_invalid_values_raise_the_error_of_scikit_learn(kind, name, value, method):
+    model = CLASSES[kind](**{name: value})  # the constructor checks nothing
     before = vars(model).copy()
     message = f"The '{name}' parameter of {type(model).__name__} must be .* Got .* instead"
     with pytest.raises(InvalidParameterError, match=message):
         getattr(model, method)(np.eye(4), [0, 1, 0, 1])
-    assert vars(model) == before, "half-fitted"
+    assert vars(model) == before, "the failed fit changed the estimator"
 
 
-LATER_MISTAKES = {
+INVALID_IN_FIT = {
     "sizes": {"hidden_layer_sizes": (8, 0)},
-    "sizes no ints": {"hidden_layer_sizes": (2.5,)},
+    "sizes not integers": {"hidden_layer_sizes": (2.5,)},
     "sizes nested": {"hidden_layer_sizes": [[4, 4]]},
     "device": {"device": "warp"},
     "early stopping": {"early_stopping": True, "validation_fraction": 0.01},
@@ -102,22 +102,22 @@ LATER_MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", LATER_MISTAKES)
-def test_a_mistake_that_scikit_learn_cannot_see_names_the_parameter(make, data, mistake):
-    model = make(**LATER_MISTAKES[mistake])
+@pytest.mark.parametrize("case", INVALID_IN_FIT)
+def test_errors_of_later_checks_name_the_parameter(make, data, case):
+    model = make(**INVALID_IN_FIT[case])
     before = vars(model).copy()
-    names = "|".join([*LATER_MISTAKES[mistake], *(LATER_MISTAKES[mistake].get("net_params", []))])
+    names = "|".join([*INVALID_IN_FIT[case], *(INVALID_IN_FIT[case].get("net_params", []))])
     with pytest.raises(ValueError, match=names):
         model.fit(*data)
-    assert vars(model) == before, "half-fitted"
+    assert vars(model) == before, "the failed fit changed the estimator"
 
 
-@pytest.mark.parametrize("mistake", [m for m in LATER_MISTAKES if m != "module"])
-def test_a_mistake_in_a_parameter_leaves_the_last_fit_as_it_was(make, data, mistake):
+@pytest.mark.parametrize("case", [m for m in INVALID_IN_FIT if m != "module"])
+def test_an_invalid_parameter_does_not_change_the_last_fit(make, data, case):
     X, y = data
     model = make().fit(X, y)
     before, params = predict_all(model, X), model.get_params()
-    model.set_params(**LATER_MISTAKES[mistake])
+    model.set_params(**INVALID_IN_FIT[case])
     with pytest.raises(ValueError):  # noqa: PT011
         model.fit(X, y)
     model.set_params(**params)
@@ -125,7 +125,7 @@ def test_a_mistake_in_a_parameter_leaves_the_last_fit_as_it_was(make, data, mist
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:7", "mps", "xla", "meta", "warp", ""])
-def test_a_device_that_is_not_there_is_refused(make, data, device):
+def test_unavailable_devices_are_rejected(make, data, device):
     if device.startswith("cuda") and torch.cuda.is_available():
         pytest.skip("this machine has the device")
     if device == "mps" and torch.backends.mps.is_available():
@@ -153,7 +153,7 @@ def test_get_params_returns_the_set_values(kind):
         model.set_params(max_epochs=7)
 
 
-def test_clone_keeps_parameters_and_drops_the_fit(make, data):
+def test_clone_copies_parameters_but_no_fitted_attributes(make, data):
     net_params = {"optimizer": torch.optim.SGD, "callbacks": [EpochScoring("r2")]}
     model = make(module=torch.nn.Linear, hidden_layer_sizes=[4, 4], net_params=net_params)
     copy = clone(model)
@@ -192,7 +192,7 @@ def test_fit_changes_no_parameter(make, data):
     ],
     ids=str,
 )
-def test_numpy_scalars_and_arrays_are_fine(make, data, params):
+def test_numpy_scalars_and_arrays_are_accepted(make, data, params):
     X, y = data
     model = make(**params).fit(X, y)
     assert_finite(predict_all(model, X))
@@ -201,7 +201,7 @@ def test_numpy_scalars_and_arrays_are_fine(make, data, params):
     assert [layer.weight.shape[1] for layer in [core.first, *core.rest]][:-1] == sizes
 
 
-def test_parameters_set_after_a_fit_take_effect_at_the_next(make, data):
+def test_parameters_set_after_fit_have_an_effect_in_the_next_fit(make, data):
     X, y = data
     model = make().fit(X, y)
     model.set_params(hidden_layer_sizes=(5, 4), n_anchors=7, max_iter=2, n_members=2).fit(X, y)
@@ -234,14 +234,16 @@ def test_a_parameter_has_an_effect(make, data, params):
 
 @pytest.mark.parametrize("n_rows", [74, 75])
 @pytest.mark.parametrize("module", [None, torch.nn.Linear])
-def test_auto_embeds_the_features_if_there_are_enough_rows(make, n_rows, module):
+def test_embedding_auto_is_alternating_for_regressors_with_enough_rows(make, n_rows, module):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n_rows, 3)), rng.integers(0, 2, n_rows)
     expected = "alternating" if make is regressor and module is None and n_rows == 75 else None
     models = [make(n_members=2, module=module, embedding=e).fit(X, y) for e in ("auto", expected)]
     assert_same_predictions(*(predict_all(model, X) for model in models))
-    waves = make(n_members=2, module=module, embedding="sinusoidal").fit(X, y)
-    assert not np.allclose(waves.predict(X, True)[1], models[0].predict(X, True)[1], rtol=1e-3)
+    sinusoidal = make(n_members=2, module=module, embedding="sinusoidal").fit(X, y)
+    assert not np.allclose(
+        sinusoidal.predict(X, True)[1], models[0].predict(X, True)[1], rtol=1e-3
+    )
 
 
 @pytest.mark.parametrize("params", [{"noise": "homoscedastic"}, {"noise": None}, {"nll_beta": 0}])
@@ -282,7 +284,7 @@ def test_verbose_shows_a_progress_bar_on_stderr(make, data, capsys):
 
 
 class Short(DeltaUQRegressor):
-    """A subclass with a constructor of its own."""
+    """A subclass with its own constructor."""
 
     def __init__(self, max_iter=3):
         super().__init__(max_iter=max_iter)
@@ -298,7 +300,7 @@ def test_a_subclass_may_have_fewer_parameters(regression_data):
 
 
 @pytest.mark.parametrize("name", ["cpu:0", "cpu"])
-def test_names_of_the_cpu_are_the_same(regression_data, name):
+def test_cpu_and_cpu_0_are_the_same_device(regression_data, name):
     model = regressor(device=name).partial_fit(*regression_data)
     model.set_params(device="cpu" if name == "cpu:0" else "cpu:0").partial_fit(*regression_data)
     assert model.net_.device == "cpu"

@@ -1,4 +1,4 @@
-"""Prediction sets, by loops over held-out rows, and their coverage."""
+"""Prediction sets against loops over held-out rows, and their coverage."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ SMALL = {"hidden_layer_sizes": (16,), "max_iter": 25, "random_state": 0}
 
 
 def simulate(rng, n, n_classes=4):
-    """Probabilities that are right, and labels drawn from them."""
+    """Draw probabilities, and labels with these probabilities."""
     proba = rng.dirichlet(np.full(n_classes, 0.4), size=n)
     labels = (proba.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
     return proba, labels
 
 
-def score_by_a_loop(proba, label, u, method, usual):
+def compute_score(proba, label, u, method, usual):
     if method == "lac":
         return 1 - proba[label]
     order = np.argsort(-proba, kind="stable")
@@ -27,12 +27,12 @@ def score_by_a_loop(proba, label, u, method, usual):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_sets_by_a_loop_over_all_held_out_rows(method):
+def test_sets_equal_a_loop_over_all_held_out_rows(method):
     rng = np.random.default_rng(0)
     parts = [simulate(rng, n) for n in (30, 25)]
     folds = [(np.array([k]), *part, np.ones(len(part[1]))) for k, part in enumerate(parts)]
     held = HeldOutLabels.collect(folds, np.random.default_rng(1))
-    new = [simulate(rng, 12)[0] for _ in folds]  # of each fold's networks
+    new = [simulate(rng, 12)[0] for _ in folds]  # by the networks of each fold
     draws = rng.random(12)
     found = held.predict(new, draws, 0.8, method)
     ranks = np.sort(
@@ -47,24 +47,24 @@ def test_sets_by_a_loop_over_all_held_out_rows(method):
         for label in range(4):
             count = 0
             for fold, (proba, labels), own in zip(held.folds, parts, new, strict=True):
-                mine = score_by_a_loop(own[row], label, draws[row], method, usual)
+                mine = compute_score(own[row], label, draws[row], method, usual)
                 count += sum(
-                    score_by_a_loop(p, held_label, u, method, usual) >= mine
+                    compute_score(p, held_label, u, method, usual) >= mine
                     for p, held_label, u in zip(proba, labels, fold.draws, strict=True)
                 )
             assert found[row, label] == ((count + 1) / 56 > 0.2)
 
 
 @pytest.mark.parametrize(("n", "coverage"), [(9, 0.9), (19, 0.9), (99, 0.9), (19, 0.95)])
-def test_a_set_holds_the_classes_with_scores_up_to_one_held_out_score(n, coverage):
-    """Split conformal prediction: up to the ceil((n + 1) * coverage)-th smallest score."""
+def test_sets_of_one_fold_are_split_conformal_prediction_sets(n, coverage):
+    """They hold the classes with scores up to the ceil((n + 1) * coverage)-th smallest score."""
     proba = np.linspace(0.9, 0.1, n)
     held_proba = np.column_stack([proba, 1 - proba])
     held = HeldOutLabels.collect(
         [(None, held_proba, np.zeros(n, int), np.ones(n))], np.random.default_rng(0)
     )
     held.check_coverage(coverage)
-    rank = round((n + 1) * coverage)  # a whole number in these cases
+    rank = round((n + 1) * coverage)  # an integer in these cases
     limit = np.sort(1 - proba)[rank - 1]
     new = np.array([[1 - limit + s, limit - s] for s in (1e-6, -1e-6)])
     sets = held.predict([new], np.zeros(2), coverage, "lac")
@@ -97,7 +97,7 @@ def test_rows_of_weight_zero_do_not_count_and_a_weight_of_two_is_two_rows():
     np.testing.assert_array_equal(found, expected)
 
 
-def test_the_number_of_a_row_is_its_own_and_uniform():
+def test_the_random_number_of_a_row_is_uniform_and_independent_of_other_rows():
     rows = np.random.default_rng(0).normal(size=(4000, 3)).astype(np.float32)
     found = draw_for_rows(rows)
     np.testing.assert_array_equal(draw_for_rows(rows[7:9]), found[7:9])
@@ -151,7 +151,7 @@ def test_too_few_held_out_rows_are_an_error(model, data, classification_data):
 
 
 @pytest.mark.parametrize("coverage", [0, 1, -0.5, "0.9", None])
-def test_impossible_coverage_is_an_error(model, data, coverage):
+def test_invalid_coverage_is_an_error(model, data, coverage):
     with pytest.raises(ValueError, match="coverage must be one number strictly between 0 and 1"):
         model.predict_set(data[2], coverage=coverage)
 
@@ -161,7 +161,7 @@ def test_an_unknown_method_is_an_error(model, data):
         model.predict_set(data[2], method="top")
 
 
-def test_baselines_have_sets(data):
+def test_baselines_have_prediction_sets(data):
     X, y, new, truth = data
     model = baselines.DeepEnsembleClassifier(**SMALL).fit(X, y)
     sets = model.predict_set(new)

@@ -38,7 +38,7 @@ def model(request, regression_data):
 
 
 class Lines(nn.Module):
-    """Parts that are linear in the first feature, `(component, row, target)`; some positive."""
+    """Parts that are linear in the first feature, `(component, row, target)`; positive stds."""
 
     def __init__(self, n_parts=2, n_components=3, n_targets=2):
         super().__init__()
@@ -65,7 +65,7 @@ class Growth(nn.Module):
         return 1 + self.rate * x[:, 1].abs()
 
 
-def scaler(mean, scale):
+def make_scaler(mean, scale):
     found = Scaler()
     found.mean_, found.scale_ = np.array(mean, dtype=float), np.array(scale, dtype=float)
     return found
@@ -77,8 +77,8 @@ def make_predictor(n_parts=2, n_components=3, **changes):
         n_components=n_components,
         width=4,
         device="cpu",
-        x_scaler=scaler([1.0, -2.0], [0.5, 4.0]),
-        y_scaler=scaler([100.0, -5.0], [10.0, 0.1]),
+        x_scaler=make_scaler([1.0, -2.0], [0.5, 4.0]),
+        y_scaler=make_scaler([100.0, -5.0], [10.0, 0.1]),
         ddof=1,
         std_factor=np.array([1.5, 0.75]),
         noise_factor=np.array([0.8, 0.3]),
@@ -86,7 +86,7 @@ def make_predictor(n_parts=2, n_components=3, **changes):
     return replace(predictor, **changes)
 
 
-def moments_by_hand(predictor, x):
+def compute_moments_by_hand(predictor, x):
     """Mean, and epistemic, aleatoric and total variance of each row and target."""
     parts = [part.double().numpy() for part in predictor.module(x)]
     means, stds, n = parts[0], parts[1], predictor.n_components
@@ -111,7 +111,7 @@ def n_parts(request):
     return request.param
 
 
-@pytest.fixture(params=[None, Growth()], ids=["as it is", "inflated"])
+@pytest.fixture(params=[None, Growth()], ids=["not inflated", "inflated"])
 def inflation(request):
     return request.param
 
@@ -122,12 +122,12 @@ def scaled():
 
 
 @pytest.mark.parametrize(("n_components", "ddof"), [(1, 1), (1, 0), (3, 1), (3, 0), (2, 1)])
-def test_moments_are_the_law_of_total_variance(scaled, n_parts, inflation, n_components, ddof):
+def test_moments_follow_the_law_of_total_variance(scaled, n_parts, inflation, n_components, ddof):
     predictor = make_predictor(n_parts, n_components, ddof=ddof, inflation=inflation)
     names = ("total", "mean", "aleatoric", "epistemic")
     parts = predictor.module(scaled)
     total, mean, aleatoric, epistemic = compute_moments(predictor, parts, scaled, names)
-    expected = moments_by_hand(predictor, scaled)
+    expected = compute_moments_by_hand(predictor, scaled)
     assert mean.dtype == total.dtype == torch.float64
     np.testing.assert_allclose(mean, expected[0], rtol=1e-6)
     np.testing.assert_allclose(epistemic**2, expected[1], rtol=1e-4, atol=1e-12)
@@ -146,7 +146,9 @@ def test_the_mean_needs_no_distance_from_the_training_rows(scaled):
 
     predictor = make_predictor(inflation=Refuse())
     (mean,) = compute_moments(predictor, predictor.module(scaled), scaled, ("mean",))
-    np.testing.assert_allclose(mean, moments_by_hand(make_predictor(), scaled)[0], rtol=1e-6)
+    np.testing.assert_allclose(
+        mean, compute_moments_by_hand(make_predictor(), scaled)[0], rtol=1e-6
+    )
 
 
 def test_the_variance_of_components_far_from_zero_is_exact(scaled):
@@ -159,14 +161,14 @@ def test_the_variance_of_components_far_from_zero_is_exact(scaled):
 
 
 @pytest.mark.parametrize(("n_components", "ddof"), [(1, 1), (3, 1), (3, 0), (2, 1)])
-def test_the_mixture_has_the_moments(scaled, n_parts, inflation, n_components, ddof):
+def test_the_mixture_has_the_same_moments(scaled, n_parts, inflation, n_components, ddof):
     predictor = make_predictor(n_parts, n_components, ddof=ddof, inflation=inflation)
     parts = predictor.module(scaled)
     means, stds, noise = spread_components(predictor, parts, scaled)
     assert means.dtype == stds.dtype == torch.float64
     unit = torch.from_numpy(predictor.y_scaler.scale_)
     offset = torch.from_numpy(predictor.y_scaler.mean_)
-    mean, _, aleatoric, total = moments_by_hand(predictor, scaled)
+    mean, _, aleatoric, total = compute_moments_by_hand(predictor, scaled)
     heavy = replace(predictor, outlier_scale=np.full(1, 4.0))
     heavy_means, heavy_stds, _ = spread_components(heavy, parts, scaled)
     for one, two in ((heavy_means, means), (heavy_stds.square(), stds.square())):
@@ -196,7 +198,7 @@ def test_the_mixture_has_the_moments(scaled, n_parts, inflation, n_components, d
 
 @pytest.mark.parametrize(("n_components", "n_copies"), [(1, 20), (7, 3), (20, 1), (45, 1)])
 def test_one_component_in_20_has_the_wider_noise(n_components, n_copies):
-    """Fewer components are copied; each target has its own scale."""
+    """Fewer than 20 components are copied. Each target has its own scale."""
     rng = np.random.default_rng(0)
     means, stds = rng.normal(size=(2, n_components, 3, 2))
     scale = np.array([3.0, 1.0])
@@ -216,7 +218,7 @@ def test_point_masses_have_no_noise_to_widen():
 
 
 @pytest.mark.parametrize("outlier_scale", [1.0, 3.0])
-def test_normal_noise_needs_no_copies(scaled, outlier_scale):
+def test_components_are_copied_only_for_heavy_tails(scaled, outlier_scale):
     predictor = make_predictor(outlier_scale=np.full(2, outlier_scale))
     assert predictor.has_tails == (outlier_scale > 1)
     means, _, _ = spread_components(predictor, predictor.module(scaled), scaled)
@@ -238,7 +240,7 @@ def test_a_constant_target_adds_its_std_to_the_epistemic_part(scaled):
 
 
 @pytest.mark.parametrize("n_parts", [2, 3])
-def test_components_that_agree_keep_the_least_std_which_is_scaled_and_inflated(scaled, n_parts):
+def test_equal_components_have_the_least_std_scaled_and_inflated(scaled, n_parts):
     """Both parts of the variance are multiplied by the factors, in moments and mixture."""
     least, factor = np.array([0.03, 0.0]), np.array([1.5, 0.75])
     predictor = make_predictor(n_parts=n_parts, least_std=least, inflation=Growth())
@@ -252,7 +254,7 @@ def test_components_that_agree_keep_the_least_std_which_is_scaled_and_inflated(s
     np.testing.assert_allclose(mixture.std * [10.0, 0.1], expected, rtol=1e-6, atol=1e-12)
 
 
-def test_the_inflation_stops_at_the_spread_of_the_training_targets():
+def test_the_inflation_stops_at_the_std_of_the_training_targets():
     factor = torch.tensor([1.0, 2.0, 100.0])
     aleatoric = torch.tensor([[0.09, 4.0]]).expand(3, 2).double()
     epistemic = torch.tensor([[0.01, 2.0]]).expand(3, 2).double()
@@ -261,7 +263,7 @@ def test_the_inflation_stops_at_the_spread_of_the_training_targets():
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=0)
 
 
-def test_far_apart_components_have_no_spikes(scaled):
+def test_the_density_of_distant_components_has_no_spikes(scaled):
     """Where the noise is small, the density is nearly the normal one with the same moments."""
     predictor = make_predictor(inflation=Growth(), std_factor=np.array([1.0, 1.0]))
     means = torch.linspace(-0.5, 0.5, 5)[:, None, None].expand(5, 7, 2)
@@ -287,8 +289,8 @@ def test_the_mixture_has_finite_gradients(noise, spread):
     assert (stds > 0).all() == bool(noise or spread)
 
 
-def test_the_fields_that_a_method_may_leave_out():
-    predictor = Predictor(Lines(), 3, 4, "cpu", scaler([0, 0], [1, 1]))
+def test_defaults_of_optional_fields():
+    predictor = Predictor(Lines(), 3, 4, "cpu", make_scaler([0, 0], [1, 1]))
     assert predictor.y_scaler is predictor.inflation is None
     assert predictor.ddof == 1
     for name in ("std_factor", "noise_factor", "outlier_scale"):
@@ -342,7 +344,7 @@ def test_a_chunk_has_as_many_rows_as_fit_into_a_million_floats(width, expected):
 
 
 @pytest.mark.parametrize("model", [name for name in REGRESSORS if name != "PBP"], indirect=True)
-def test_a_network_and_its_head_are_the_module(model):
+def test_the_module_is_the_network_followed_by_its_head(model):
     predictor = model._predictor()
     x = torch.from_numpy(np.random.default_rng(3).uniform(-1, 3, size=(12, 3))).float()
     with one_thread():
@@ -355,7 +357,7 @@ def test_a_network_and_its_head_are_the_module(model):
 
 @pytest.mark.parametrize("n_rows", [1, 2, 7, 33])
 def test_predictions_agree_across_batch_sizes(model, n_rows):
-    """To 1e-6 of the value and of the spread of y: float32 sums in another order."""
+    """Up to 1e-6 of the value and of the std of y, because the order of float32 sums differs."""
     X = np.random.default_rng(3).uniform(-1, 2, size=(66, 3))
     near = {"rtol": 1e-6, "atol": 1e-6 * model.y_scaler_.scale_[0]}
     mean, parts = model.predict(X), model.predict_uncertainty(X)

@@ -1,4 +1,4 @@
-"""The public names are complete and documented, and shared parameters are documented alike."""
+"""Public names are complete and documented, and shared parameters have the same description."""
 
 import ast
 import inspect
@@ -29,44 +29,47 @@ NOT_REQUIRED = {
 }
 
 
-def public_modules():
+def list_public_modules():
     found = pkgutil.walk_packages(sk_deltauq.__path__, "sk_deltauq.")
     return ["sk_deltauq", *(module.name for module in found if "._" not in module.name)]
 
 
-def load(dotted):
-    """The public object `package.module.name` or `package.module.Class.method`."""
+def resolve(dotted):
+    """Return the public object `package.module.name` or `package.module.Class.method`."""
     return pkgutil.resolve_name(dotted)
 
 
-def public_objects():
-    """Dotted names of all public classes and functions, each once."""
-    names = [f"{module}.{name}" for module in public_modules() for name in load(module).__all__]
-    return list({load(name): name for name in names if callable(load(name))}.values())
+def list_public_objects():
+    """List the dotted names of all public classes and functions, each once."""
+    names = [
+        f"{module}.{name}" for module in list_public_modules() for name in resolve(module).__all__
+    ]
+    return list({resolve(name): name for name in names if callable(resolve(name))}.values())
 
 
 CLASSES = [
     name
-    for name in public_objects()
-    if inspect.isclass(load(name)) and not issubclass(load(name), Warning)
+    for name in list_public_objects()
+    if inspect.isclass(resolve(name)) and not issubclass(resolve(name), Warning)
 ]
-FUNCTIONS = [name for name in public_objects() if not inspect.isclass(load(name))]  # scorers too
+# Scorers are included.
+FUNCTIONS = [name for name in list_public_objects() if not inspect.isclass(resolve(name))]
 METHODS = [
     f"{name}.{method}"
     for name in CLASSES
-    for method, value in inspect.getmembers(load(name), inspect.isroutine)
+    for method, value in inspect.getmembers(resolve(name), inspect.isroutine)
     # scikit-learn documents the methods of its base classes and mixins.
     if not method.startswith("_")
     and (getattr(value, "__module__", None) or "").startswith("sk_deltauq")
 ]
 
 
-@pytest.mark.parametrize("module", public_modules())
+@pytest.mark.parametrize("module", list_public_modules())
 def test_all_is_complete_and_sorted(module):
-    for name in load(module).__all__:  # from here on, names that are imported on use are there
-        getattr(load(module), name)
-    namespace = vars(load(module))
-    if hasattr(load(module), "__path__"):  # an `__init__` collects names of other modules
+    for name in resolve(module).__all__:  # imports the names that are imported on first use
+        getattr(resolve(module), name)
+    namespace = vars(resolve(module))
+    if hasattr(resolve(module), "__path__"):  # an `__init__` collects names of other modules
         public = {name for name, value in namespace.items() if not inspect.ismodule(value)}
         public -= {"TYPE_CHECKING", "import_on_use"}  # how an `__init__` imports on use
     else:
@@ -84,7 +87,7 @@ def test_all_is_complete_and_sorted(module):
 
 def refers_to_a_sibling(name):
     """Whether the docstring says "as for `log_pdf`" instead of repeating its parameters."""
-    parent, doc = load(name.rpartition(".")[0]), load(name).__doc__
+    parent, doc = resolve(name.rpartition(".")[0]), resolve(name).__doc__
     mentioned = (getattr(parent, other, None) for other in re.findall(r"`(\w+)`", doc))
     sections = ("Parameters\n", "Returns\n")
     return not any(section in doc for section in sections) and any(
@@ -94,43 +97,43 @@ def refers_to_a_sibling(name):
 
 @pytest.mark.parametrize("name", [*CLASSES, *FUNCTIONS, *METHODS])
 def test_docstring_follows_numpydoc(name):
-    # Among others: every parameter documented, by its name, in order, with a type.
+    # Among other rules: each parameter has an entry with its type, in the order of the signature.
     allowed = NOT_REQUIRED | ({"PR01", "RT01"} if refers_to_a_sibling(name) else set())
     errors = [(code, text) for code, text in validate(name)["errors"] if code not in allowed]
     assert not errors
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in METHODS if "X" in inspect.signature(load(name)).parameters]
+    "name", [name for name in METHODS if "X" in inspect.signature(resolve(name)).parameters]
 )
-def test_methods_of_rows_document_their_errors(name):
-    assert "\n        Raises\n        ------\n" in load(name).__doc__
+def test_methods_with_the_parameter_x_document_their_errors(name):
+    assert "\n        Raises\n        ------\n" in resolve(name).__doc__
 
 
-@pytest.mark.parametrize("name", public_objects())
+@pytest.mark.parametrize("name", list_public_objects())
 def test_public_name_has_an_example(name):
-    assert "\n    Examples\n    --------\n" in load(name).__doc__
-    assert ">>> " in load(name).__doc__.partition("Examples\n")[2]
+    assert "\n    Examples\n    --------\n" in resolve(name).__doc__
+    assert ">>> " in resolve(name).__doc__.partition("Examples\n")[2]
 
 
 def test_every_public_name_is_in_the_api_reference():
     entries = re.findall(r"^ {3}([\w.]+)$", API_PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    listed = [load(f"sk_deltauq.{entry}") for entry in entries]
-    assert [name for name in [*CLASSES, *FUNCTIONS] if load(name) not in listed] == []
+    listed = [resolve(f"sk_deltauq.{entry}") for entry in entries]
+    assert [name for name in [*CLASSES, *FUNCTIONS] if resolve(name) not in listed] == []
     assert len(listed) == len(set(listed)), "listed twice"
 
 
-def test_estimators_describe_shared_parameters_alike(capsys):
+def test_estimators_describe_shared_parameters_in_the_same_words(capsys):
     differs = shared_docs.main(["--check"])
     assert not differs, f"{capsys.readouterr().out}Run: python tools/shared_docs.py --fix"
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_documented_defaults_equal_the_signature(name):
-    signature = inspect.signature(load(name)).parameters
+    signature = inspect.signature(resolve(name)).parameters
     documented = {
         parameter.name: ast.literal_eval(default)
-        for parameter in ClassDoc(load(name))["Parameters"]
+        for parameter in ClassDoc(resolve(name))["Parameters"]
         for default in re.findall(r"default=(.*)", parameter.type)
     }
     assert documented == {
@@ -141,7 +144,7 @@ def test_documented_defaults_equal_the_signature(name):
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "predict"])
-def test_regressors_and_classifiers_describe_shared_inputs_alike(method):
+def test_both_kinds_describe_shared_inputs_in_the_same_words(method):
     regressor, classifier = (
         {entry.name: entry for entry in FunctionDoc(getattr(cls, method))["Parameters"]}
         for cls in (DeltaUQRegressor, DeltaUQClassifier)

@@ -1,4 +1,4 @@
-"""Rare and unseen levels of categories: which columns they are, and what they add."""
+"""Rare and unseen levels of categories: how they are found, and the variance that they add."""
 
 import pickle
 
@@ -19,7 +19,7 @@ def make_one_hot(counts):
     return np.eye(len(counts))[np.repeat(np.arange(len(counts)), counts)]
 
 
-def find(*blocks):
+def find_in_blocks(*blocks):
     return find_levels(np.column_stack(blocks).astype(np.float32))
 
 
@@ -31,7 +31,7 @@ FLAG = np.arange(N) % 30 == 0
 
 
 def test_a_one_hot_block_is_a_group():
-    levels = find(NUMBERS, BLOCK, OTHER, NUMBERS)
+    levels = find_in_blocks(NUMBERS, BLOCK, OTHER, NUMBERS)
     assert levels.columns.tolist() == [2, 3, 4, 5, 6]
     assert levels.groups.tolist() == [0, 0, 0, 1, 1]
     x = torch.from_numpy(np.column_stack([NUMBERS, BLOCK, OTHER]).astype(np.float32))
@@ -39,47 +39,47 @@ def test_a_one_hot_block_is_a_group():
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
-def test_a_flag_is_no_part_of_a_group(place):
-    """Also a flag that is never set together with the next level."""
+def test_a_flag_beside_a_block_is_not_in_its_group(place):
+    """Even if the flag and the level beside it are never set in the same row."""
     flag = (np.arange(N) == N - 1)[:, None]
     blocks = [*np.hsplit(BLOCK, 3)]
     if place in (0, 3):
         blocks.insert(place, flag)
         expected = [0, 0, 0]
         expected.insert(place, -1)
-        assert find(*blocks).groups.tolist() == expected
+        assert find_in_blocks(*blocks).groups.tolist() == expected
     else:  # a column in between splits the block
         blocks.insert(place, NUMBERS[:, :1])
-        assert set(find(*blocks).groups) == {-1}
+        assert set(find_in_blocks(*blocks).groups) == {-1}
 
 
-def test_a_constant_column_splits_no_group():
-    """A level that no training row has."""
-    levels = find(BLOCK[:, :1], np.zeros(N), BLOCK[:, 1:])
+def test_a_constant_column_does_not_split_a_group():
+    """Its level is in no training row."""
+    levels = find_in_blocks(BLOCK[:, :1], np.zeros(N), BLOCK[:, 1:])
     assert levels.columns.tolist() == [0, 2, 3]
     assert levels.groups.tolist() == [0, 0, 0]
 
 
-def test_of_a_flag_the_rarer_value_is_the_level():
+def test_the_rarer_value_of_a_flag_is_the_level():
     for flag, on in ((FLAG, 1), (~FLAG, 0)):
-        levels = find(flag[:, None], NUMBERS)
+        levels = find_in_blocks(flag[:, None], NUMBERS)
         assert (levels.on.tolist(), levels.off.tolist()) == ([on], [1 - on])
         assert levels.groups.tolist() == [-1]
     # A block without its first level, as drop="first" makes it
-    assert find(BLOCK[:, 1:]).groups.tolist() == [-1, -1]
+    assert find_in_blocks(BLOCK[:, 1:]).groups.tolist() == [-1, -1]
 
 
-def test_numbers_and_small_tables_have_no_levels():
-    assert find(NUMBERS) is None
-    assert find(NUMBERS, np.arange(N) % 3) is None
-    assert find(np.zeros((N, 2))) is None
+def test_columns_of_numbers_and_small_tables_have_no_levels():
+    assert find_in_blocks(NUMBERS) is None
+    assert find_in_blocks(NUMBERS, np.arange(N) % 3) is None
+    assert find_in_blocks(np.zeros((N, 2))) is None
     assert find_levels(BLOCK[:20].astype(np.float32)) is None
     late = np.r_[np.zeros(1500), np.arange(500)][:, None]  # two values in the first rows only
-    assert find(late, np.arange(2000) % 2).columns.tolist() == [1]
+    assert find_in_blocks(late, np.arange(2000) % 2).columns.tolist() == [1]
 
 
-def test_the_variances_of_a_row_are_added():
-    levels = find(BLOCK, OTHER, FLAG)
+def test_the_variances_of_the_levels_of_a_row_are_added():
+    levels = find_in_blocks(BLOCK, OTHER, FLAG)
     variances = np.array([[0.0, 0], [0, 1], [2, 3], [0, 0], [5, 0], [7, 8]])
     unseen = np.array([[10.0, 20], [30, 40]])
     rows = [
@@ -88,7 +88,7 @@ def test_the_variances_of_a_row_are_added():
         ([0, 0, 1, 0, 1, 0], [7, 3]),
         ([0, 0, 0, 1, 0, 1], [17, 28]),
         ([0, 0, 0, 0, 0, 0], [40, 60]),
-        ([9, 9, 9, 9, 9, 9], [14, 12]),  # no levels at all, but bounded
+        ([9, 9, 9, 9, 9, 9], [14, 12]),  # these are no levels, but their variance is bounded
     ]
     x = torch.tensor([row for row, _ in rows], dtype=torch.float32)
     rare = RareLevels(levels, variances, unseen)
@@ -103,7 +103,7 @@ N_LEVELS = 50
 
 
 def draw_table(seed, n_targets=1):
-    """A long-tailed category with large effects, and a number."""
+    """Draw rows with a number and a long-tailed category that has large effects."""
     rng = np.random.default_rng(seed)
     n = 300
     effects = rng.normal(size=(N_LEVELS, n_targets))
@@ -171,7 +171,7 @@ def test_only_the_epistemic_part_of_rare_rows_grows(fitted):
     np.testing.assert_allclose(wide.epistemic**2, expected, rtol=1e-6)
 
 
-def test_the_distribution_agrees(fitted):
+def test_the_distribution_has_the_predicted_standard_deviations(fitted):
     model, X, *_ = fitted
     dist, parts = model.predict_dist(X), model.predict_uncertainty(X)
     np.testing.assert_allclose(dist.std, parts.total, rtol=1e-5)
@@ -179,18 +179,18 @@ def test_the_distribution_agrees(fitted):
     np.testing.assert_allclose(dist.aleatoric, parts.aleatoric, rtol=1e-6)
 
 
-def test_files_pickles_and_torch_modules_agree(fitted, tmp_path):
+def test_files_pickles_and_torch_modules_predict_the_same(fitted, tmp_path):
     model, X, *_ = fitted
     expected = model.predict_uncertainty(X).epistemic
     model.save(tmp_path / "model.safetensors")
     for copied in (load(tmp_path / "model.safetensors"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(copied.predict_uncertainty(X).epistemic, expected)
     encoded = X if model.encoder_ is None else model.encoder_.transform(X)
-    of_torch = model.to_torch()(torch.from_numpy(encoded)).epistemic
-    np.testing.assert_allclose(of_torch, expected, rtol=1e-6)
+    torch_epistemic = model.to_torch()(torch.from_numpy(encoded)).epistemic
+    np.testing.assert_allclose(torch_epistemic, expected, rtol=1e-6)
 
 
-def test_points_without_noise_have_gradients():
+def test_gradients_are_finite_without_noise():
     (kinds, number, y), *_ = draw_table(0)
     X = to_array(kinds, number)
     model = DeltaUQRegressor(**{**PARAMS, "max_iter": 5}, noise=None, widening=0)
@@ -214,7 +214,7 @@ def test_each_target_has_its_own_variance():
 
 
 @pytest.mark.parametrize("params", [{"calibrate": False}, {"early_stopping": False}])
-def test_without_calibration_nothing_is_added(params):
+def test_without_calibration_no_variance_is_added(params):
     (kinds, number, y), *_ = draw_table(0)
     model = DeltaUQRegressor(**{**PARAMS, "max_iter": 2}, **params)
     with pytest.warns((ConvergenceWarning, UncertaintyWarning)):
@@ -222,7 +222,7 @@ def test_without_calibration_nothing_is_added(params):
     assert model._rarity_ is None
 
 
-def test_numbers_need_no_levels():
+def test_numbers_and_common_levels_add_no_variance():
     X = np.random.default_rng(0).normal(size=(80, 3))
     model = DeltaUQRegressor(max_iter=2, random_state=0)
     with pytest.warns(ConvergenceWarning):
@@ -233,7 +233,7 @@ def test_numbers_need_no_levels():
     assert (model._rarity_.variances == 0).all()
 
 
-def test_partial_fit_keeps_the_levels_of_fit():
+def test_partial_fit_keeps_the_rare_levels_of_fit():
     (kinds, number, y), *_ = draw_table(0)
     X = to_array(kinds, number)
     first = DeltaUQRegressor(random_state=0)

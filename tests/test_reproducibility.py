@@ -1,4 +1,4 @@
-"""The same seed, the same model; the same row, the same answer; nothing else moved."""
+"""Seeds determine models, rows are predicted independently, and no global state changes."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -28,7 +28,7 @@ SETTINGS = [
 
 @pytest.fixture(scope="module", params=ESTIMATORS, ids=lambda make: make.__name__)
 def fitted(request, regression_data, classification_data):
-    """A fitted model with several components of both kinds, and rows for it."""
+    """A fitted model of each kind with several components, and new rows."""
     is_regressor = request.param is regressor
     X, y = regression_data if is_regressor else classification_data
     own = {} if is_regressor else {"calibration": "spread"}
@@ -41,7 +41,7 @@ def fitted(request, regression_data, classification_data):
 
 
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
-def test_one_seed_gives_one_model_bit_for_bit_in_any_global_random_state(make, data, params):
+def test_one_seed_gives_identical_models_in_any_global_random_state(make, data, params):
     X, y = data
     models = []
     for seed in (1, 2):
@@ -64,7 +64,7 @@ def test_another_seed_gives_another_model(make, data):
     assert (fits[0].anchors_ != fits[1].anchors_).any()
 
 
-def test_a_random_state_instance_is_moved_on_and_reproducible(make, data):
+def test_a_random_state_instance_is_advanced_and_reproducible(make, data):
     X, y = data
     one, other = (np.random.RandomState(5) for _ in range(2))
     first, again = make(random_state=one).fit(X, y), make(random_state=other).fit(X, y)
@@ -73,7 +73,7 @@ def test_a_random_state_instance_is_moved_on_and_reproducible(make, data):
     assert not np.array_equal(first.predict(X, True)[1], second.predict(X, True)[1])
 
 
-def test_fitting_again_is_as_good_as_fitting_a_new_estimator(make, data):
+def test_fitting_again_equals_fitting_a_new_estimator(make, data):
     X, y = data
     model = make(n_members=2).fit(X[:50], y[:50])
     model.fit(X[:, :2], y)
@@ -142,7 +142,7 @@ def test_the_thread_count_is_kept(make, data, n_threads):
         torch.set_num_threads(before)
 
 
-def test_any_default_dtype_of_torch_is_fine(make, data):
+def test_the_default_dtype_of_torch_does_not_matter(make, data):
     X, y = data
     reference = make(n_members=2, embedding="sinusoidal").fit(X, y)
     torch.set_default_dtype(torch.float64)
@@ -156,7 +156,7 @@ def test_any_default_dtype_of_torch_is_fine(make, data):
     assert_same_predictions(predict_all(model, X), found)
 
 
-def test_fit_works_where_gradients_are_off(make, data):
+def test_fit_works_if_gradients_are_off(make, data):
     X, y = data
     reference = make().fit(X, y)
     with torch.no_grad():
@@ -165,7 +165,7 @@ def test_fit_works_where_gradients_are_off(make, data):
     assert_same_predictions(predict_all(model, X), predict_all(reference, X))
 
 
-# The same row
+# Predictions of a row
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_fit_works_where_gradients_are_off(make, data):
 def test_the_prediction_of_a_row_does_not_depend_on_other_rows(fitted, rows):
     model, X = fitted
     together, apart = predict_all(model, X), predict_all(model, X[rows])
-    # Samples differ: they are drawn anew for each call.
+    # Samples differ, because each call draws new ones.
     together.pop("sample_y", None), apart.pop("sample_y", None)
     assert_close_predictions({k: v[rows] for k, v in together.items()}, apart)
 
@@ -239,13 +239,13 @@ def test_several_threads_fit_the_same_model(make, data):
         ("classifier", True, False),
     ],
 )
-def test_stacked_members_are_the_members_trained_one_by_one(kind, hold_out, weighted):
+def test_stacked_members_equal_members_trained_separately(kind, hold_out, weighted):
     embedding = "periodic" if weighted else "alternating"
     settings = {"hold_out": hold_out, "weighted": weighted, "embedding": embedding}
     assert_stacked_is_alone(Anchored(3), kind=kind, **settings)
 
 
-def test_the_first_member_does_not_depend_on_how_many_there_are(make, data):
+def test_the_first_member_does_not_depend_on_the_number_of_members(make, data):
     X, y = data
     params = {"early_stopping": False, "max_iter": 5, "tol": 0}
     one, three = (make(n_members=n, **params).fit(X, y) for n in (1, 3))

@@ -1,4 +1,4 @@
-"""Going on from a fit: what `warm_start` and `partial_fit` keep, and what they do not."""
+"""Continued training: the state that `warm_start` and `partial_fit` keep or change."""
 
 from itertools import pairwise
 
@@ -13,8 +13,8 @@ from tests._helpers import list_uncertainty_warnings, regressor
 
 
 @pytest.fixture
-def seen(monkeypatch):
-    """The rows of each call, and the anchors of its mini-batches."""
+def recorded_calls(monkeypatch):
+    """The held-out rows of each call of `train`, and the anchors of its mini-batches."""
     calls = []
     train = StackedNet.train
 
@@ -30,21 +30,21 @@ def seen(monkeypatch):
     return calls
 
 
-def test_warm_fits_hold_out_the_same_rows_and_pair_them_with_other_anchors(make, data, seen):
+def test_warm_fits_hold_out_the_same_rows_and_draw_other_anchors(make, data, recorded_calls):
     model = make(warm_start=True, early_stopping=True, n_members=2)
     for _ in range(3):
         model.fit(*data)
-    for (held_out, pairs), (next_held_out, next_pairs) in pairwise(seen):
+    for (held_out, pairs), (next_held_out, next_pairs) in pairwise(recorded_calls):
         assert held_out.numel()
         assert torch.equal(held_out, next_held_out), "a held-out row must never train"
         assert not torch.equal(pairs, next_pairs)
 
 
-def test_calls_of_partial_fit_and_fit_all_differ_in_their_batches(make, data, seen):
+def test_each_call_of_partial_fit_and_fit_has_other_batches(make, data, recorded_calls):
     model = make(warm_start=True)
     for method in ("partial_fit", "partial_fit", "fit", "partial_fit"):
         getattr(model, method)(*data)
-    pairs = [anchors for _, anchors in seen]
+    pairs = [anchors for _, anchors in recorded_calls]
     for i, one in enumerate(pairs):
         assert not any(torch.equal(one, other) for other in pairs[:i])
 
@@ -60,7 +60,7 @@ def test_many_short_warm_fits_learn_like_one_long_fit(regression_data):
     assert errors[1] < 1.5 * errors[0]
 
 
-def test_a_warm_fit_takes_todays_parameters(regression_data):
+def test_a_warm_fit_uses_the_current_parameters(regression_data):
     model = regressor(warm_start=True).fit(*regression_data)
     model.set_params(nll_beta=1.0, learning_rate_init=0.5, batch_size=7).fit(*regression_data)
     assert model.net_.criterion_.nll_beta == 1.0
@@ -76,7 +76,7 @@ def test_a_warm_fit_never_ends_with_a_lower_held_out_score(make, data):
     assert (model.best_validation_score_ >= before).all()
 
 
-def test_partial_fit_does_not_move_to_another_device(make, data):
+def test_partial_fit_rejects_another_device(make, data):
     model = make().partial_fit(*data)
     model.net_.device = "cuda"  # as if it had been trained there
     with pytest.raises(ValueError, match=r"cannot move to device='cpu': the net is on 'cuda'"):
@@ -84,12 +84,12 @@ def test_partial_fit_does_not_move_to_another_device(make, data):
 
 
 @pytest.mark.parametrize("value", [True, np.True_])
-def test_partial_fit_refuses_early_stopping_of_any_truth(make, data, value):
+def test_partial_fit_rejects_early_stopping(make, data, value):
     with pytest.raises(ValueError, match="does not support early_stopping=True"):
         make(early_stopping=value).partial_fit(*data)
 
 
-def test_partial_fit_takes_todays_step_size_batch_size_and_loss(regression_data):
+def test_partial_fit_uses_the_current_step_size_batch_size_and_loss(regression_data):
     X, y = regression_data
     model = regressor(batch_size=50).partial_fit(X[:5], y[:5])
     assert model.net_.batch_size == 5
@@ -103,7 +103,7 @@ def test_partial_fit_takes_todays_step_size_batch_size_and_loss(regression_data)
 
 
 @pytest.mark.parametrize("changed", [{"alpha": 50.0}, {"net_params": {"optimizer__eps": 0.1}}])
-def test_partial_fit_refuses_another_optimizer(make, data, changed):
+def test_partial_fit_rejects_another_optimizer(make, data, changed):
     model = make().partial_fit(*data).set_params(**changed)
     with pytest.raises(ValueError, match=rf"cannot continue .* another {next(iter(changed))} "):
         model.partial_fit(*data)
@@ -113,10 +113,10 @@ def test_partial_fit_refuses_another_optimizer(make, data, changed):
 
 def test_a_constant_column_must_stay_constant(make, data):
     X, y = data
-    still = X.copy()
-    still[:, 1] = 2.0
-    model = make(warm_start=True).fit(still, y)
-    model.fit(still, y)
+    constant = X.copy()
+    constant[:, 1] = 2.0
+    model = make(warm_start=True).fit(constant, y)
+    model.fit(constant, y)
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match="X varies in column 1, which was constant"):
             getattr(model, method)(X, y)
@@ -131,7 +131,7 @@ def test_a_constant_target_must_stay_constant(regression_data):
             model.fit(X, new)
 
 
-def test_a_stream_may_begin_with_one_row(make, data):
+def test_partial_fit_may_begin_with_one_row(make, data):
     X, y = data
     labels = {} if make is regressor else {"classes": np.unique(y)}
     model = make(learning_rate_init=0.02).partial_fit(X[:1], y[:1], **labels)
@@ -146,7 +146,7 @@ def test_a_stream_may_begin_with_one_row(make, data):
         *[("none", False), ("order", True), ("more", True), ("no hold-out", False)],
         *[("validation", False), ("more, validation", False)],
         *[("no hold-out before", True), ("validation before", True), ("partial_fit", True)],
-        ("no noise", True),  # ends on all rows
+        ("no noise", True),  # the fit ends with training on all rows
     ],
 )
 def test_a_warm_fit_that_may_hold_out_known_rows_warns(change, warns):

@@ -1,4 +1,4 @@
-"""What a sample weight means: zero is absent, only ratios count, heavy rows count more."""
+"""Sample weights: zero ignores a row, only ratios matter, and heavy rows count more."""
 
 import numpy as np
 import pytest
@@ -16,40 +16,40 @@ from tests._helpers import (
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_a_row_of_weight_zero_is_ignored(make, y, early_stopping):
+def test_rows_of_weight_zero_are_ignored(make, y, early_stopping):
     X = table()
     weights = np.random.default_rng(1).integers(0, 3, N).astype(float)
-    there = weights > 0
-    assert 0 < there.sum() < N
-    X[~there] += 100
+    present = weights > 0
+    assert 0 < present.sum() < N
+    X[~present] += 100
     params = {"early_stopping": early_stopping, "n_anchors": 30, "batch_size": 8}
     weighted = make(**params).fit(X, y, sample_weight=weights)
-    removed = make(**params).fit(X[there], y[there], sample_weight=weights[there])
+    removed = make(**params).fit(X[present], y[present], sample_weight=weights[present])
     assert_same_predictions(predict_all(weighted, X), predict_all(removed, X))
     np.testing.assert_array_equal(weighted.anchors_, removed.anchors_)
     assert weighted.anchors_.max() < 100
 
 
-def test_weights_count_rows_with_missing_values(make, y):
+def test_a_weight_of_two_equals_two_rows_with_missing_values(make, y):
     X = table().astype(float)
     X[::4, 0], X[1::5, 2] = np.nan, np.nan
-    X[:, 1] += np.arange(N)  # no copies yet
+    X[:, 1] += np.arange(N)  # makes all rows different
     weights = np.ones(N)
     weights[:9] = 2
     weighted = make().fit(X, y, sample_weight=weights)
     repeated = make().fit(np.vstack([X, X[:9]]), np.r_[y, y[:9]])
     assert_close_predictions(predict_all(weighted, X), predict_all(repeated, X))
     np.testing.assert_allclose(weighted.x_scaler_.mean_, repeated.x_scaler_.mean_)
-    spoilt, zero = np.vstack([X, [np.nan, 7, 1e6]]), np.r_[weights, 0]
-    absent = make().fit(spoilt, np.r_[y, y[:1]], sample_weight=zero)
-    assert_same_predictions(predict_all(absent, X), predict_all(weighted, X))
-    tiny = make().fit(spoilt, np.r_[y, y[:1]], sample_weight=zero + 1e-14)
+    extended, zero = np.vstack([X, [np.nan, 7, 1e6]]), np.r_[weights, 0]
+    ignored = make().fit(extended, np.r_[y, y[:1]], sample_weight=zero)
+    assert_same_predictions(predict_all(ignored, X), predict_all(weighted, X))
+    tiny = make().fit(extended, np.r_[y, y[:1]], sample_weight=zero + 1e-14)
     found, expected = (model.encoder_.transform(X) for model in (tiny, weighted))
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("weights", [None, 3.0, np.ones(N), np.full(N, 5), [1] * N], ids=str)
-def test_equal_weights_are_no_weights(make, y, weights):
+def test_equal_weights_change_nothing(make, y, weights):
     X = table()
     found = predict_all(make().fit(X, y, sample_weight=weights), X)
     assert_same_predictions(found, predict_all(make().fit(X, y), X))
@@ -65,7 +65,7 @@ def test_the_scale_of_the_weights_does_not_matter(make, y, scale):
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_weights_of_very_different_size_are_fine(make, y, early_stopping):
+def test_weights_of_very_different_size_give_finite_predictions(make, y, early_stopping):
     X = table()
     weights = np.full(N, 1e-60)
     weights[:12] = 1
@@ -77,7 +77,7 @@ def test_weights_of_very_different_size_are_fine(make, y, early_stopping):
     assert {tuple(row) for row in model.anchors_} <= {tuple(row) for row in X[:12]}
 
 
-def test_weights_select_the_rows_that_count(make, y):
+def test_heavy_rows_determine_the_prediction(make, y):
     X = np.zeros((N, 1))
     y = np.repeat([0, 1], N // 2)
     weights = np.repeat([1.0, 9.0], N // 2)
@@ -108,7 +108,7 @@ def test_heavy_rows_are_anchors_more_often(make, y):
     ],
     ids=["zero", "negative", "NaN", "infinity", "too few", "2-D", "negative scalar", "text"],
 )
-def test_impossible_weights_are_refused(make, y, weights, message):
+def test_invalid_weights_are_rejected(make, y, weights, message):
     model = make()
     with pytest.raises(ValueError, match=message):
         model.fit(table(), y, sample_weight=weights)

@@ -1,4 +1,4 @@
-"""Columns and targets of any size, constant ones included."""
+"""Features and targets of any scale, and constant features and targets."""
 
 import numpy as np
 import pandas as pd
@@ -18,19 +18,16 @@ from tests._helpers import (
 
 
 def test_constant_columns_are_ignored(make, y):
-    X = table()
-    found = predict_all(make().fit(X, y), X)
-    with_constants = np.column_stack([X, np.zeros(N), np.full(N, 1e12), np.full(N, 0.1)])
+    with_constants = np.column_stack([table(), np.zeros(N), np.full(N, 1e12), np.full(N, 0.1)])
     model = make().fit(with_constants, y)
     reference = predict_all(model, with_constants)
     assert_finite(reference)
     # A new value in such a column changes nothing either.
     with_constants[:, 3:] = [1e300, -5, np.pi]
     assert_same_predictions(predict_all(model, with_constants), reference)
-    assert found.keys() == reference.keys()
 
 
-def test_all_columns_constant(make, y):
+def test_constant_columns_alone_predict_the_mean_and_the_std_of_y(make, y):
     X = np.ones((N, 2))
     found = predict_all(make(**LEARN).fit(X, y), X)
     assert_finite(found)
@@ -43,19 +40,20 @@ def test_all_columns_constant(make, y):
 
 
 @pytest.mark.parametrize("value", [0.0, 3.3, -1e12, 1e-12])
-def test_a_constant_target_is_predicted_as_it_is(value):
+def test_a_constant_target_is_predicted_exactly(value):
     X = table()
     model = regressor().fit(X, np.full(N, value))
     found = predict_all(model, X)
     assert_finite(found)
     np.testing.assert_allclose(found["predict"], value, rtol=1e-14, atol=1e-30)
-    # A guess: n rows at the mean, and a prior of one row at a distance of the size of the target.
+    # The std is a guess: n rows at the mean, and one prior row whose distance from the mean is the
+    # absolute value of the target.
     n = len(np.unique(X, axis=0))
     guess = np.sqrt((1 + 1 / n) / (n + 1)) * (abs(value) or 1.0)
     np.testing.assert_allclose(found["std"], guess, rtol=1e-6)
 
 
-def test_a_constant_output_beside_one_that_varies():
+def test_a_constant_output_beside_a_varying_output():
     X = table()
     mean, std = (
         regressor(**LEARN)
@@ -101,32 +99,26 @@ def test_float32_rows_far_from_zero_keep_their_precision(make, y):
     assert_same_predictions(found, predict_all(make().fit(X, y), X))
 
 
-def test_values_too_large_for_their_variance_are_refused(make, y):
+def test_values_whose_variance_overflows_are_rejected(make, y):
     with pytest.raises(ValueError, match=r"X has values too large.*Rescale X"):
         make().fit(table() * 1e200, y)
     with pytest.raises(ValueError, match=r"y has values too large.*Rescale y"):
         regressor().fit(table(), target(regressor) * 1e300)
 
 
-def test_a_target_too_small_for_its_variance_is_rejected_or_learnt():
-    X, y = table(), target(regressor)
-    try:
-        mean, std = regressor(**LEARN).fit(X, y * 1e-300).predict(X, return_std=True)
-    except ValueError as error:
-        assert "y" in str(error)  # noqa: PT017
-        return
-    np.testing.assert_allclose(mean, y * 1e-300, atol=5e-300)
-    assert std.max() < 1e-298
+def test_a_target_whose_variance_underflows_is_rejected():
+    with pytest.raises(ValueError, match=r"y has values too small for their variance.* Rescale y"):
+        regressor().fit(table(), target(regressor) * 1e-300)
 
 
 @pytest.mark.parametrize("far", [1e6, 1e20, 1e300, 1.7e308])
-def test_rows_out_of_distribution_have_finite_predictions_without_warnings(make, y, far):
+def test_extreme_rows_have_finite_predictions_without_warnings(make, y, far):
     model = make().fit(table() * 1e-3, y)
     assert_finite(predict_all(model, np.array([[far, -far, far], [0, 0, far]])))
 
 
 @pytest.mark.parametrize("n", [N, 20_000])
-def test_small_changes_on_a_large_offset_are_seen(n):
+def test_small_changes_on_a_large_offset_are_detected(n):
     X = np.random.default_rng(0).uniform(size=(n, 2))
     exact = X - 0.5 + np.array([1e12, 0])  # rounds to multiples of 2**-13
     scaler = fit_input_scaler(exact, np.ones(n))
@@ -139,7 +131,7 @@ def test_small_changes_on_a_large_offset_are_seen(n):
 
 
 @pytest.mark.parametrize(("weight", "floor"), [(1.0, 0.0), (1e-6, 0.5)])
-def test_values_that_hardly_count_are_no_far_inputs(weight, floor):
+def test_values_of_tiny_weight_do_not_become_extreme_inputs(weight, floor):
     X, weights = np.column_stack([np.zeros(300), np.linspace(-1, 1, 300)]), np.ones(300)
     X[:2, 0], weights[:2] = [1, 2], weight
     scales = fit_input_scaler(X, weights).scale_
@@ -149,7 +141,7 @@ def test_values_that_hardly_count_are_no_far_inputs(weight, floor):
     assert fit_input_scaler(X, weights, more_to_come=True).scale_[0] < 1
 
 
-def test_one_far_value_leaves_the_scale_of_the_others():
+def test_an_extreme_value_of_tiny_weight_does_not_change_the_scale():
     X, weights = np.random.default_rng(0).normal(size=(300, 1)), np.ones(300)
     X[0], weights[0] = 1e6, 1e-14
     scale = fit_input_scaler(X, weights).scale_
@@ -157,7 +149,7 @@ def test_one_far_value_leaves_the_scale_of_the_others():
 
 
 @pytest.mark.parametrize("value", [0.1, -1e12, 3e-9])
-def test_rounding_errors_are_constant(value):
+def test_columns_that_vary_by_rounding_errors_are_constant(value):
     X = np.full((N, 1), value)
     X[::2] = np.nextafter(value, np.inf)
     assert fit_input_scaler(X, np.ones(N)).constant_.all()
@@ -165,14 +157,14 @@ def test_rounding_errors_are_constant(value):
     assert not fit_input_scaler(X, np.ones(N)).constant_.any()
 
 
-def test_the_column_whose_variance_is_lost_is_named():
+def test_the_error_names_the_column_whose_variance_over_or_underflows():
     X = pd.DataFrame(table(), columns=list("abc"))
     for factor, word in ((1e200, "large"), (1e-200, "small")):
         with pytest.raises(ValueError, match=rf"X has values too {word}.*\(column 'b', "):
             regressor().fit(X.assign(b=X["b"] * factor), target(regressor))
 
 
-def test_a_constant_column_that_varies_later_is_named(make, y):
+def test_the_error_names_a_constant_column_that_varies_later(make, y):
     X = pd.DataFrame(table(), columns=list("abc"))
     model = make(warm_start=True).fit(X.assign(b=3.0), y)
     with pytest.raises(ValueError, match="X varies in column 'b', which was constant"):

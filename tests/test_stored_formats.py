@@ -21,8 +21,8 @@ FOLDER = Path(__file__).parent / "data" / "stored_models"
 N = 30
 
 
-def rows(name=""):
-    """Simple numbers, the same on any machine; a table of text and gaps for some models."""
+def make_rows(name=""):
+    """Return the same table on any machine; for some models it has text and missing values."""
     steps = np.arange(N) / N
     table = pd.DataFrame({"a": steps, "b": np.cos(9 * steps), "c": (7 * np.arange(N)) % 5})
     if name.endswith("_table"):
@@ -31,10 +31,10 @@ def rows(name=""):
     return table
 
 
-def models():
-    """A few small models that together have most kinds of fitted attributes."""
+def fit_models():
+    """Fit a few small models that together have most kinds of fitted attributes."""
     small = {"hidden_layer_sizes": (4,), "max_iter": 3, "random_state": 0, "n_members": 2}
-    X = rows()
+    X = make_rows()
     y = np.exp(X["a"] + 0.3 * X["b"]).to_numpy()
     labels = np.where(X["b"] > 0.3, "up", np.where(X["a"] > 0.5, "late", "early"))
     models = {
@@ -71,7 +71,7 @@ def models():
             y,
         ),
         "delta_uq_regressor_table": (DeltaUQRegressor(**small, n_anchors=2), y),
-        # The files of the other regressors are from before these scores, and must stay readable.
+        # The files of the other regressors are older than these scores, and must stay readable.
         "delta_uq_regressor_outliers": (DeltaUQRegressor(**small, n_anchors=2), y),
         "pbp_regressor": (
             baselines.PBPRegressor((4,), max_iter=2, random_state=0, target_transform="log1p"),
@@ -80,23 +80,23 @@ def models():
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {name: model.fit(rows(name), y) for name, (model, y) in models.items()}
+        return {name: model.fit(make_rows(name), y) for name, (model, y) in models.items()}
 
 
-def files():
+def list_files():
     return sorted(FOLDER.glob("*.safetensors"))
 
 
 def test_there_are_files_of_every_version():
-    versions = {path.name.partition("_")[0] for path in files()}
+    versions = {path.name.partition("_")[0] for path in list_files()}
     assert versions == {f"v{version + 1}" for version in range(FORMAT_VERSION)}
 
 
-# About the encoders of a table, with another version of scikit-learn than wrote the file.
+# scikit-learn warns about its encoders if another version of it has written the file.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
-@pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", list_files(), ids=lambda path: path.stem)
 def test_files_of_earlier_releases_predict_the_same(path):
-    model, X = load(path), rows(path.stem)
+    model, X = load(path), make_rows(path.stem)
     expected = json.loads(path.with_suffix(".json").read_text("utf-8"))
     found = predict_all(model, X)
     assert found.keys() == expected.keys()
@@ -113,19 +113,20 @@ def test_files_of_earlier_releases_predict_the_same(path):
     assert model.partial_fit(X, target).n_iter_ > 1
 
 
-def test_a_file_from_before_a_parameter_continues_with_its_default_only():
+def test_files_without_a_parameter_continue_with_its_default_only():
     model = load(FOLDER / "v1_delta_uq_classifier.safetensors")
     assert model.get_params()["anchors"] == "random"
     assert "anchors" not in model._trained_.fixed
     model.set_params(anchors="neighbours", warm_start=True)
     with pytest.raises(ValueError, match="another anchors"):
-        model.fit(rows(), model.predict(rows()))
+        model.fit(make_rows(), model.predict(make_rows()))
 
 
 @pytest.mark.parametrize("kind", REGRESSOR_KINDS)
-def test_files_hold_the_references_of_outlier_scores(kind):
+def test_files_hold_the_values_for_outlier_scores(kind):
     model = load(FOLDER / "v1_delta_uq_regressor_outliers.safetensors")
-    usual, far = model.outlier_score(rows(), kind), model.outlier_score(10 * rows() + 5, kind)
+    X = make_rows()
+    usual, far = model.outlier_score(X, kind), model.outlier_score(10 * X + 5, kind)
     assert np.isfinite(usual).all()
     assert kind == "reverse_anchoring" or np.median(far) > np.median(usual)
 
@@ -134,15 +135,17 @@ def test_the_files_are_small():
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 300_000 * FORMAT_VERSION
 
 
-def write():
+def write_files():
     """Write the files of the current version."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, model in models().items():
+    for name, model in fit_models().items():
         path = FOLDER / f"v{FORMAT_VERSION}_{name}.safetensors"
         model.save(path)
-        expected = {key: value.tolist() for key, value in predict_all(model, rows(name)).items()}
+        expected = {
+            key: value.tolist() for key, value in predict_all(model, make_rows(name)).items()
+        }
         path.with_suffix(".json").write_text(json.dumps(expected), "utf-8")
 
 
 if __name__ == "__main__":
-    write()
+    write_files()

@@ -1,3 +1,5 @@
+"""Thread counts of torch, and `map_in_threads`."""
+
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -18,14 +20,14 @@ def two_threads():
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_block_has_one_thread_and_gives_the_count_back():
+def test_one_thread_sets_the_count_and_restores_it():
     with one_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 2
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_the_count_comes_back_after_an_error():
+def test_the_count_is_restored_after_an_error():
     with pytest.raises(RuntimeError, match="in the block"), one_thread():
         raise RuntimeError("in the block")
     assert torch.get_num_threads() == 2
@@ -35,28 +37,28 @@ def test_the_count_comes_back_after_an_error():
 def test_overlapping_blocks_in_threads_restore_the_first_count():
     entered, first_left = Barrier(2, timeout=20), Barrier(2, timeout=20)
 
-    def leaves_first():
+    def leave_first():
         with one_thread():
             entered.wait()
         first_left.wait()
         return torch.get_num_threads()
 
-    def leaves_last():
+    def leave_last():
         with one_thread():
             entered.wait()
             first_left.wait()
         return torch.get_num_threads()
 
     with ThreadPoolExecutor(2) as pool:
-        futures = [pool.submit(leaves_first), pool.submit(leaves_last)]
+        futures = [pool.submit(leave_first), pool.submit(leave_last)]
         counts = [future.result() for future in futures]
     assert counts == [2, 2]
-    with ThreadPoolExecutor(1) as pool:  # what a new thread of the process begins with
+    with ThreadPoolExecutor(1) as pool:  # new threads start with the count of the process
         assert pool.submit(torch.get_num_threads).result() == 2
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_an_inner_block_does_not_open_the_outer_one():
+def test_an_inner_block_does_not_end_the_outer_block():
     with one_thread():
         with one_thread():
             pass
@@ -65,7 +67,7 @@ def test_an_inner_block_does_not_open_the_outer_one():
 
 
 @pytest.mark.parametrize(("n_items", "n_threads"), [(40, 3), (5, 3), (0, 3), (40, 1)])
-def test_map_in_threads_is_map(n_items, n_threads):
+def test_map_in_threads_equals_map(n_items, n_threads):
     with one_thread():
         found = list(
             map_in_threads(lambda i: (i, torch.get_num_threads()), range(n_items), n_threads)

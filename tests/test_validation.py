@@ -1,3 +1,5 @@
+"""Scalers of features and targets, and checks of sample weights."""
+
 import numpy as np
 import pytest
 import torch
@@ -25,7 +27,7 @@ def test_chunks_do_not_change_the_scaling(monkeypatch, chunk):
     np.testing.assert_allclose(scaled, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_scaling_in_weighted_moments():
+def test_scaled_features_have_weighted_mean_zero_and_variance_one():
     scaled = scale_to_tensor(X, fit_input_scaler(X, W)).double().numpy()
     np.testing.assert_allclose(np.average(scaled, axis=0, weights=W), 0, atol=1e-6)
     np.testing.assert_allclose(np.average(scaled**2, axis=0, weights=W), 1, rtol=1e-6)
@@ -52,7 +54,7 @@ def test_extreme_values_are_clipped_so_that_float32_stays_finite():
     assert far[0, :2].tolist() == [1e6, -1e6]
 
 
-def test_values_without_a_finite_variance_are_refused():
+def test_values_without_a_finite_variance_are_rejected():
     huge = np.array([[1.0, 1e200], [2.0, -1e200]])
     with pytest.raises(ValueError, match=r"X has values too large .*column 1, .*1e\+200"):
         fit_input_scaler(huge, np.ones(2))
@@ -68,7 +70,7 @@ def test_weights_are_scaled_to_a_maximum_of_one():
         check_weights([0, 0, 0], X[:3])
 
 
-def test_the_levels_of_few_rows_are_no_large_inputs():
+def test_rare_levels_do_not_become_large_inputs():
     n = 400
     rare, common = np.arange(n) < 2, np.arange(n) < 40
     X = np.column_stack(
@@ -77,8 +79,9 @@ def test_the_levels_of_few_rows_are_no_large_inputs():
     scaled = scale_to_tensor(X, fit_input_scaler(X, np.ones(n))).numpy()
     assert np.ptp(scaled[:, :2], axis=0) == pytest.approx(4)
     np.testing.assert_allclose(scaled[:, 2:4].std(axis=0), 1, rtol=1e-5)
-    X[5, 4] = 0.5  # three values: a number
+    X[5, 4] = 0.5  # with three values, the column holds numbers
     scaled = scale_to_tensor(X, fit_input_scaler(X, np.ones(n))).numpy()
     assert scaled[:, 4].std() == pytest.approx(1, rel=1e-5)
-    first = fit_input_scaler(X, np.ones(n), more_to_come=True)  # other values may come
+    # Further rows may have other values.
+    first = fit_input_scaler(X, np.ones(n), more_to_come=True)
     assert first.scale_[0] == pytest.approx(rare.std())

@@ -1,4 +1,4 @@
-"""`widening` inflates the std out of distribution, and changes nothing among training rows."""
+"""`widening` inflates the standard deviation far from the training rows, and only there."""
 
 import numpy as np
 import pytest
@@ -19,79 +19,79 @@ def data():
 
 @pytest.fixture(scope="module")
 def new():
-    """Rows inside and, later ones, farther and farther outside."""
+    """Rows with a growing distance from the training rows; the first rows are near them."""
     direction = np.array([1.0, -1.0, 0.5])
     return np.linspace(0, 20, 50)[:, None] * direction
 
 
-def pair(data, **params):
-    """The same networks, with a widening and with none."""
+def fit_pair(data, **params):
+    """Fit the same networks with and without inflation."""
     settings = [{"widening": 0.7}, {"widening": 0}]
     return [DeltaUQRegressor(**{**PARAMS, **params, **w}).fit(*data) for w in settings]
 
 
 @pytest.fixture(scope="module")
 def default_pair(data):
-    return pair(data)
+    return fit_pair(data)
 
 
-def factors(model, X):
+def compute_factors(model, X):
     x = scale_to_tensor(X, model.x_scaler_)
     return model._inflation_(x).numpy().astype(float)
 
 
-def inflated(base, factor, scale):
-    """The std that is multiplied by a factor, up to the std of the training targets."""
+def inflate(base, factor, scale):
+    """Multiply the std by a factor, up to the std of the training targets."""
     return np.where(base < scale, np.minimum(base * factor, scale), base)
 
 
 @pytest.mark.parametrize("params", [{}, {"n_members": 2}, {"noise": None}, {"n_anchors": 1}])
 def test_std_grows_by_the_factor_and_the_mean_stays(data, new, params):
-    wide, narrow = pair(data, **params)
-    factor = factors(wide, new)
+    wide, narrow = fit_pair(data, **params)
+    factor = compute_factors(wide, new)
     assert factor[0] == 1
     assert factor[-1] > 3
     assert (np.diff(factor[10:]) > 0).all()
     (mean, std), (same_mean, base) = (m.predict(new, return_std=True) for m in (wide, narrow))
     np.testing.assert_array_equal(mean, same_mean)
-    np.testing.assert_allclose(std, inflated(base, factor, data[1].std()), rtol=1e-5)
+    np.testing.assert_allclose(std, inflate(base, factor, data[1].std()), rtol=1e-5)
 
 
-def test_the_mean_computes_no_distance(default_pair, new, monkeypatch):
+def test_predicting_only_the_mean_computes_no_distance(default_pair, new, monkeypatch):
     wide, _ = default_pair
     mean, _ = wide.predict(new, return_std=True)
     monkeypatch.setattr(DistanceInflation, "forward", None)
     np.testing.assert_array_equal(wide.predict(new), mean)
 
 
-def test_inside_nothing_changes(data, default_pair):
+def test_nothing_changes_near_the_training_rows(data, default_pair):
     wide, narrow = default_pair
-    assert (factors(wide, data[0]) == 1).all()  # each training row is its own reference
+    assert (compute_factors(wide, data[0]) == 1).all()  # each training row is its own reference
     fresh = np.random.default_rng(6).normal(size=(500, 3))
-    inside = factors(wide, fresh) == 1
+    inside = compute_factors(wide, fresh) == 1
     assert inside.mean() == pytest.approx(0.9, abs=0.05)
-    for of_wide, of_narrow in zip(
+    for wide_part, narrow_part in zip(
         wide.predict_uncertainty(fresh[inside]).values(),
         narrow.predict_uncertainty(fresh[inside]).values(),
         strict=True,
     ):
-        np.testing.assert_allclose(of_wide, of_narrow, rtol=1e-6)
+        np.testing.assert_allclose(wide_part, narrow_part, rtol=1e-6)
 
 
 def test_the_inflation_is_epistemic(data, default_pair, new):
     models = default_pair
     wide, narrow = (model.predict_uncertainty(new) for model in models)
     np.testing.assert_allclose(wide.aleatoric, narrow.aleatoric)
-    grows = (factors(models[0], new) > 1) & (narrow.total < data[1].std())
+    grows = (compute_factors(models[0], new) > 1) & (narrow.total < data[1].std())
     assert grows.sum() >= 3
     assert (wide.epistemic[grows] > narrow.epistemic[grows]).all()
     np.testing.assert_allclose(wide.epistemic[~grows], narrow.epistemic[~grows])
 
 
-def test_a_feature_without_effect_counts_less(data):
+def test_features_without_effect_have_a_smaller_weight(data):
     X, _ = data
-    wide, _ = pair((X, 3 * X[:, 0]), max_iter=60)
-    far = factors(wide, np.eye(3) * 6)
+    wide, _ = fit_pair((X, 3 * X[:, 0]), max_iter=60)
+    far = compute_factors(wide, np.eye(3) * 6)
     assert far[0] > 2 * far[1:].max()
 
 
@@ -100,20 +100,20 @@ def test_a_rare_category_has_a_larger_epistemic_std():
     level = np.repeat([0, 1, 2], [100, 97, 3])
     X = np.column_stack([rng.normal(size=(200, 2)), np.eye(3)[level]])
     y = X[:, 0] + level + 0.1 * rng.normal(size=200)
-    wide, narrow = pair((X, y), max_iter=60)
+    wide, narrow = fit_pair((X, y), max_iter=60)
     fresh = rng.normal(size=(100, 2))
 
-    def ask(model, level):
+    def predict_epistemic(model, level):
         rows = np.column_stack([fresh, np.tile(np.eye(3)[level], (100, 1))])
         return np.median(model.predict_uncertainty(rows).epistemic)
 
-    assert ask(wide, 2) > 2 * ask(wide, 0)
-    assert ask(wide, 0) == pytest.approx(ask(narrow, 0), rel=0.1)
+    assert predict_epistemic(wide, 2) > 2 * predict_epistemic(wide, 0)
+    assert predict_epistemic(wide, 0) == pytest.approx(predict_epistemic(narrow, 0), rel=0.1)
 
 
 @pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic", None])
-def test_the_distribution_agrees(data, new, noise):
-    wide, _ = pair(data, noise=noise)
+def test_the_distribution_has_the_inflated_standard_deviations(data, new, noise):
+    wide, _ = fit_pair(data, noise=noise)
     dist, parts = wide.predict_dist(new), wide.predict_uncertainty(new)
     np.testing.assert_allclose(dist.mean, wide.predict(new))
     np.testing.assert_allclose(dist.std, parts.total, rtol=1e-6)
@@ -124,30 +124,30 @@ def test_the_distribution_agrees(data, new, noise):
     assert (upper - lower)[-1] > 2 * (upper - lower)[0]
 
 
-def test_each_output_is_widened_in_its_own_units(data, new):
+def test_each_output_is_inflated_in_its_own_units(data, new):
     X, y = data
-    wide, narrow = pair((X, np.column_stack([y, 1000 * X[:, 1]])))
-    expected = inflated(
+    wide, narrow = fit_pair((X, np.column_stack([y, 1000 * X[:, 1]])))
+    expected = inflate(
         narrow.predict(new, return_std=True)[1],
-        factors(wide, new)[:, None],
+        compute_factors(wide, new)[:, None],
         np.array([y.std(), 1000 * X[:, 1].std()]),
     )
     np.testing.assert_allclose(wide.predict(new, return_std=True)[1], expected, rtol=1e-5)
 
 
-def test_rows_that_came_later_are_inside(data):
+def test_rows_of_partial_fit_become_references(data):
     X, y = data
     model = DeltaUQRegressor(**PARAMS).partial_fit(X, y)
     later = X + 15
-    before = factors(model, later)
+    before = compute_factors(model, later)
     model.partial_fit(later, y)
     assert np.median(before) > 3
-    assert np.median(factors(model, later)) == 1
-    assert np.median(factors(model, X)) == 1
+    assert np.median(compute_factors(model, later)) == 1
+    assert np.median(compute_factors(model, X)) == 1
 
 
-def test_a_change_waits_for_the_next_fit(data, new):
-    wide, narrow = pair(data)
+def test_a_changed_widening_has_an_effect_in_the_next_fit(data, new):
+    wide, narrow = fit_pair(data)
     expected = wide.predict(new, return_std=True)[1]
     wide.set_params(widening=0)
     np.testing.assert_array_equal(wide.predict(new, return_std=True)[1], expected)

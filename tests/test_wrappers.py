@@ -1,4 +1,4 @@
-"""`unwrap`, and the errors of wrappers that cannot carry a standard deviation."""
+"""`unwrap`, and the errors of wrappers that cannot return a standard deviation."""
 
 import copy
 import pickle
@@ -28,7 +28,7 @@ from sk_deltauq.baselines import DeepEnsembleRegressor
 from tests._helpers import assert_same_predictions, classifier, predict_all, regressor
 
 
-def test_a_bare_estimator_and_its_rows_come_back(make, data):
+def test_unwrap_returns_a_bare_estimator_and_its_rows(make, data):
     X, y = data
     model = make().fit(X, y)
     assert unwrap(model, X) == (model, X)
@@ -47,7 +47,7 @@ def test_a_bare_estimator_and_its_rows_come_back(make, data):
     ],
     ids=["pipeline", "frozen", "passthrough", "nested", "search", "random search", "deep"],
 )
-def test_predictions_equal_the_bare_estimators(make, data, wrap):
+def test_wrapped_models_predict_the_same_as_bare_estimators(make, data, wrap):
     X, y = data
     if wrap is FrozenEstimator:
         wrapped = FrozenEstimator(make().fit(X, y))
@@ -58,7 +58,7 @@ def test_predictions_equal_the_bare_estimators(make, data, wrap):
     assert_same_predictions(predict_all(model, rows), predict_all(make().fit(X, y), X))
 
 
-def test_rows_go_through_all_steps_before(regression_data):
+def test_rows_are_transformed_by_all_earlier_steps(regression_data):
     X, y = regression_data
     frame = pd.DataFrame(X, columns=list("abc")).assign(kind=["u", "v"] * 30)
     columns = make_column_transformer(
@@ -70,7 +70,7 @@ def test_rows_go_through_all_steps_before(regression_data):
     np.testing.assert_allclose(rows, MinMaxScaler().fit_transform(by_hand))
 
 
-def test_thresholds_keep_the_uncertainty(classification_data):
+def test_threshold_classifiers_keep_the_uncertainty(classification_data):
     X, y = classification_data
     X, y = X[y != "cedar"], y[y != "cedar"]
     bare = classifier().fit(X, y)
@@ -126,13 +126,13 @@ def test_out_of_fold_intervals(regression_data):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_an_unfitted_model_is_refused(regression_data, model):
+def test_unfitted_models_are_rejected(regression_data, model):
     error = TypeError if isinstance(model, TransformedTargetRegressor) else NotFittedError
     with pytest.raises(error):
         unwrap(model, regression_data[0])
 
 
-def test_a_foreign_last_step_is_refused(regression_data):
+def test_models_of_other_packages_are_rejected(regression_data):
     X, y = regression_data
     forest = RandomForestRegressor(2)
     for model, words in [
@@ -150,21 +150,21 @@ def test_a_foreign_last_step_is_refused(regression_data):
 
 
 @pytest.mark.parametrize("wrap", [lambda m: m, make_pipeline], ids=["bare", "in a pipeline"])
-@pytest.mark.parametrize("asked", [{"return_std": True}, {"coverage": 0.9}], ids=str)
+@pytest.mark.parametrize("keywords", [{"return_std": True}, {"coverage": 0.9}], ids=str)
 @pytest.mark.parametrize("Model", [DeltaUQRegressor, DeepEnsembleRegressor])
-def test_a_transformed_target_cannot_carry_a_std(regression_data, wrap, asked, Model):
+def test_transformed_target_regressors_cannot_return_a_std(regression_data, wrap, keywords, Model):
     X, y = regression_data
     model = Model((8,), max_iter=2, early_stopping=False)
     transformed = wrap(TransformedTargetRegressor(model, func=np.log, inverse_func=np.exp))
     transformed.fit(X, y)
     assert transformed.predict(X).shape == (60,)
     with pytest.raises(AttributeError, match=r"ndim.*target_transform='log'"):
-        transformed.predict(X, **asked)
+        transformed.predict(X, **keywords)
     with pytest.raises(TypeError, match=r"must not be .*target_transform='log'"):
         unwrap(transformed, X)
 
 
-def test_the_way_out_of_a_transformed_target_works(regression_data):
+def test_target_transform_replaces_transformed_target_regressors(regression_data):
     X, y = regression_data
     model = clone(regressor()).set_params(target_transform="log", noise="homoscedastic")
     mean, std = make_pipeline(StandardScaler(), model).fit(X, y).predict(X, return_std=True)

@@ -1,4 +1,4 @@
-"""The table of classes in files."""
+"""The table of classes that files may contain."""
 
 import inspect
 
@@ -10,14 +10,14 @@ from tests.test_architecture import is_abstract, our_classes
 
 
 @pytest.mark.parametrize("name", _MODULES)
-def test_each_name_is_one_class(name):
+def test_each_name_belongs_to_one_class(name):
     cls = find_class(name)
     assert inspect.isclass(cls)
     assert not is_abstract(cls)
     assert find_name(cls) == name
 
 
-def test_a_name_that_is_not_listed_is_refused():
+def test_unlisted_names_are_rejected():
     with pytest.raises(ValueError, match=r"'numpy.load', which .* Update sk_deltauq"):
         find_class("numpy.load")
 

@@ -1,4 +1,4 @@
-"""The file: complete or not there, and read only if nothing is wrong with it."""
+"""Files are written completely or not at all, and damaged files are rejected."""
 
 import json
 import os
@@ -41,27 +41,27 @@ def test_the_file_has_usual_permissions(path, tmp_path):
     assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
-def test_every_changed_byte_is_noticed(path):
+def test_changed_bytes_are_detected(path):
     whole = path.read_bytes()
-    for place in range(0, len(whole), 7):
+    for position in range(0, len(whole), 7):
         changed = bytearray(whole)
-        changed[place] ^= 1
+        changed[position] ^= 1
         path.write_bytes(changed)
         with pytest.raises(ValueError, match=r"model\.safetensors"):
             read_file(path)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.9, 0.999])
-def test_a_truncated_file_is_noticed(path, share):
+@pytest.mark.parametrize("fraction", [0.0, 0.001, 0.3, 0.9, 0.999])
+def test_truncated_files_are_detected(path, fraction):
     whole = path.read_bytes()
-    path.write_bytes(whole[: int(share * len(whole))])
+    path.write_bytes(whole[: int(fraction * len(whole))])
     with pytest.raises(ValueError, match=r"is no complete file of model\.save.*truncated"):
         read_file(path)
 
 
 @pytest.mark.parametrize("length", [0x280, 0x480, 0x2F80])
-def test_a_truncated_file_is_no_pickle(path, length):
-    """Its first byte is 0x80, as the first byte of a pickle."""
+def test_a_truncated_file_is_not_reported_as_a_pickle(path, length):
+    """The first byte is 0x80, like the first byte of a pickle."""
     whole = path.read_bytes()
     path.write_bytes(length.to_bytes(8, "little") + whole[8:200])
     with pytest.raises(ValueError, match="truncated"):
@@ -69,13 +69,13 @@ def test_a_truncated_file_is_no_pickle(path, length):
 
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-def test_pickles_are_named(path, protocol):
+def test_the_error_about_a_pickle_names_joblib(path, protocol):
     path.write_bytes(pickle.dumps(CONTENT, protocol))
     with pytest.raises(ValueError, match=r"looks like a pickle: joblib\.load"):
         read_file(path)
 
 
-def test_files_of_other_programs_are_named(path):
+def test_errors_about_other_files_name_their_format(path):
     path.write_bytes(pickle.dumps(CONTENT))
     with pytest.raises(ValueError, match=r"looks like a pickle: joblib\.load"):
         read_file(path)
@@ -88,7 +88,7 @@ def test_files_of_other_programs_are_named(path):
 
 
 @pytest.mark.parametrize("version", [files.FORMAT_VERSION + 1, 99])
-def test_a_newer_format_is_named(path, version, monkeypatch):
+def test_files_of_newer_formats_are_rejected(path, version, monkeypatch):
     monkeypatch.setattr(files, "FORMAT_VERSION", version)
     monkeypatch.setattr(files, "_package_version", lambda: "9.7")
     write_file(path, CONTENT, ARRAYS)
@@ -97,7 +97,7 @@ def test_a_newer_format_is_named(path, version, monkeypatch):
         read_file(path)
 
 
-def test_a_missing_file_is_an_error_of_python(tmp_path):
+def test_a_missing_file_raises_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_file(tmp_path / "none")
     with pytest.raises(FileNotFoundError):

@@ -37,7 +37,7 @@ def test_values_keep_their_type_and_bits(value):
     assert repr(found) == repr(value)  # 0.0 equals -0.0
 
 
-def test_nan():
+def test_nan_is_stored():
     assert math.isnan(roundtrip(math.nan))
     assert np.isnan(roundtrip(np.float32(np.nan)))
 
@@ -69,20 +69,20 @@ def test_arrays_keep_the_order_of_their_axes_in_memory(axes):
     assert found.strides == value.strides
 
 
-def test_parts_of_arrays_are_stored_alone():
+def test_views_are_stored_without_the_rest_of_their_array():
     encoder = Encoder({})
     encoder.encode(np.arange(1000.0)[::100])
     assert encoder.arrays["0"].shape == (10,)
 
 
-def test_memory_mapped_arrays_are_arrays(tmp_path):
+def test_memory_mapped_arrays_become_plain_arrays(tmp_path):
     np.save(tmp_path / "a.npy", np.arange(5.0))
     found = roundtrip(np.load(tmp_path / "a.npy", mmap_mode="r"))
     assert type(found) is np.ndarray
     np.testing.assert_array_equal(found, np.arange(5.0))
 
 
-def test_one_array_or_object_in_two_places_stays_one():
+def test_shared_arrays_and_objects_stay_shared():
     array = np.arange(3.0)
     scores = FoldScores(None, array, array)
     encoder = Encoder({})
@@ -95,7 +95,7 @@ def test_one_array_or_object_in_two_places_stays_one():
 
 def test_a_loaded_random_state_continues_the_sequence():
     state = np.random.RandomState(3)
-    state.normal(size=5)  # leaves half of a pair behind
+    state.normal(size=5)  # normals are drawn in pairs, so one is left over
     expected = np.random.RandomState()
     expected.set_state(state.get_state())
     np.testing.assert_array_equal(roundtrip(state).normal(size=4), expected.normal(size=4))
@@ -104,7 +104,7 @@ def test_a_loaded_random_state_continues_the_sequence():
 
 
 @pytest.mark.parametrize("value", [np.log1p, boxcox1p, torch.optim.SGD], ids=str)
-def test_functions_of_numpy_and_scipy_and_optimizers_of_torch_have_names(value):
+def test_known_functions_and_optimizers_are_stored_by_name(value):
     assert roundtrip(value) is value
 
 
@@ -128,13 +128,13 @@ class Own:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_other_values_are_refused_with_their_place(value, place):
+def test_the_error_about_other_values_names_their_place(value, place):
     with pytest.raises(NotStorable) as error:
         roundtrip(value)
     assert str(error.value).startswith(place)
 
 
-def test_objects_of_the_user_are_passed_to_load():
+def test_objects_of_the_user_are_passed_again():
     own = Own()
     assert roundtrip([own, (own,)], given={"module": own}) == [own, (own,)]
 
@@ -150,7 +150,7 @@ def test_objects_of_the_user_are_passed_to_load():
         ({"object": 0}, "class 'os.system', which this version"),
     ],
 )
-def test_no_other_names_are_looked_up(item, message):
+def test_unknown_names_are_rejected(item, message):
     decoder = Decoder([["os.system", {}]], {}, {})
     with pytest.raises(ValueError, match=message):
         decoder.decode([item])

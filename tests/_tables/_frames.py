@@ -9,7 +9,7 @@ N = 60
 
 
 def make_frame():
-    """Numbers, text, a category of numbers, flags and counts, with missing values in each."""
+    """Return numbers, text, a category of numbers, flags and counts, each with missing values."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
         {
@@ -34,7 +34,7 @@ def make_target():
 
 
 def to_polars(X):
-    """As a polars frame; polars has no categories of numbers, so these columns become numbers."""
+    """Convert to polars, which has no categories of numbers: such columns become numbers."""
     return pl.from_pandas(X)
 
 

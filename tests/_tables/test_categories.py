@@ -47,7 +47,7 @@ def test_categories_by_type_name_position_and_mask(wanted, positions):
         ([[1]], NAMES, r"got \[\[1\]\]"),
     ],
 )
-def test_a_wrong_selection_says_what_is_allowed(wanted, names, message):
+def test_invalid_selections_are_rejected(wanted, names, message):
     with pytest.raises(ValueError, match=message):
         find_categories(KINDS, wanted, names)
 
@@ -68,7 +68,7 @@ def test_the_error_about_other_kinds_explains_the_solution(kind, message):
         refuse_other_kinds(["number", kind], (), NAMES, "because.")
 
 
-def test_known_kinds_are_not_refused():
+def test_known_kinds_are_accepted():
     refuse_other_kinds(KINDS, (1, 2), NAMES, "")
 
 
@@ -109,6 +109,6 @@ def test_labels_have_plain_types_and_none_for_missing_values():
         ([[1], [2]], "column 'a' with cells that are neither numbers nor text"),
     ],
 )
-def test_cells_that_are_no_labels(cells, message):
+def test_cells_that_are_no_labels_are_rejected(cells, message):
     with pytest.raises(ValueError, match=message):
         read_labels(pd.DataFrame({"a": cells}), 0, ("a",))

@@ -1,4 +1,4 @@
-"""Tables through the estimators: accepted tables, and the messages of errors."""
+"""Tables in estimators: accepted tables, and the messages of errors."""
 
 import datetime
 import pickle
@@ -39,7 +39,7 @@ def y(make):
 
 
 @pytest.mark.parametrize("name", mark_long(baselines.__all__, ONE_PER_METHOD))
-def test_every_method_takes_tables(name, X):
+def test_every_method_accepts_tables(name, X):
     model = getattr(baselines, name)(max_iter=2, early_stopping=False, random_state=0)
     y = make_target() if name.endswith("Regressor") else make_target() > 5
     found = model.fit(X, y).predict(X)
@@ -61,7 +61,7 @@ def test_a_table_equals_its_encoded_array(make, X, y):
 
 
 @pytest.mark.parametrize("convert", [to_polars, to_arrow])
-def test_packages_agree(make, X, y, convert):
+def test_polars_and_pyarrow_predict_the_same_as_pandas(make, X, y, convert):
     X["grade"] = X["grade"].map({1: "a", 2: "b", 3: "c"})  # polars has no categories of numbers
     expected = predict_all(make().fit(X, y), X)
     model = make().fit(convert(X), y)
@@ -71,7 +71,7 @@ def test_packages_agree(make, X, y, convert):
 
 
 @pytest.mark.parametrize("wanted", [["kind"], [1], [False, True]], ids=str)
-def test_categories_may_be_named(make, wanted):
+def test_categories_may_be_given_by_name_position_or_mask(make, wanted):
     X = pd.DataFrame({"size": np.arange(40.0), "kind": np.arange(40) % 3})
     y = X["kind"] * 2 + (make is regressor) * X["size"]
     model = make(categorical_features=wanted).fit(X, y)
@@ -87,7 +87,7 @@ def test_categories_may_be_named(make, wanted):
             assert_same_predictions(predict_all(found, array), predict_all(model, X))
 
 
-def test_an_array_of_objects_may_have_named_categories(make):
+def test_arrays_of_objects_may_have_categories(make):
     X = np.array([[i, ["red", "blue"][i % 2]] for i in range(40)], dtype=object)
     y = np.arange(40) % 2
     model = make(categorical_features=[1]).fit(X, y)
@@ -113,21 +113,21 @@ def test_numbers_need_no_encoder(make, y):
         assert make().fit(frame, y).encoder_ is None
 
 
-def test_a_model_without_encoder_fills_gaps_with_the_mean_and_warns(make, y):
+def test_without_encoder_missing_values_become_the_mean_with_a_warning(make, y):
     X = np.arange(3.0 * N).reshape(N, 3)
     model = make().fit(X, y)
-    gaps = X.copy()
-    gaps[4, 1] = np.nan
+    incomplete = X.copy()
+    incomplete[4, 1] = np.nan
     filled = X.copy()
     filled[4, 1] = X[:, 1].mean()
     with pytest.warns(UncertaintyWarning, match="missing values in column 1, where the training"):
-        found = model.predict(gaps)
+        found = model.predict(incomplete)
     np.testing.assert_array_equal(found, model.predict(filled))
-    objects = pd.DataFrame(gaps, dtype=object)
+    objects = pd.DataFrame(incomplete, dtype=object)
     with pytest.warns(UncertaintyWarning, match="missing values in column 1"):
         np.testing.assert_array_equal(model.predict(objects), found)
     with pytest.warns(UncertaintyWarning, match="missing values in column 1"):
-        model.partial_fit(gaps, y)
+        model.partial_fit(incomplete, y)
 
 
 def test_rows_of_weight_zero_are_ignored(make, X, y):
@@ -182,7 +182,7 @@ def test_target_transform_auto_sees_encoded_rows():
     assert_finite(predict_all(model.fit(X, y), X))
 
 
-def test_conformalize_takes_tables(X):
+def test_conformalize_accepts_tables(X):
     model = regressor().fit(X, make_target())
     model.conformalize(X, make_target() + np.linspace(-1, 1, N))
     assert model.predict_interval(X, method="conformal").shape == (N, 2)
@@ -194,7 +194,7 @@ def test_a_constant_category_changes_nothing(make, X, y):
     assert_same_predictions(predict_all(model, X.assign(town="Oslo")), found)
 
 
-def test_the_caller_keeps_the_table(make, X, y):
+def test_the_table_of_the_user_is_not_changed(make, X, y):
     before = X.copy()
     model = make().fit(X, y)
     model.predict(X)
@@ -219,7 +219,7 @@ def test_the_error_about_dates_explains_the_conversion(make, X, y, convert):
         make().fit(convert(X), y)
 
 
-def test_text_and_numbers_in_one_column_are_refused(make, X, y):
+def test_text_and_numbers_in_one_column_are_rejected(make, X, y):
     X = X.assign(odd=np.array([1.0, "red"] * (N // 2), dtype=object))
     with pytest.raises(ValueError, match=r"column 'odd' with text and numbers.*astype\(str\)"):
         make().fit(X, y)
@@ -227,7 +227,7 @@ def test_text_and_numbers_in_one_column_are_refused(make, X, y):
     assert_finite(predict_all(make().fit(X, y), X))
 
 
-def test_text_without_categories_is_refused(make, X, y):
+def test_text_in_columns_that_are_no_categories_is_rejected(make, X, y):
     message = (
         "columns 'town', 'grade' with text or categories, which categorical_features=None leaves "
         "out. Use categorical_features='from_dtype'"
@@ -251,13 +251,13 @@ def test_missing_values_may_be_errors(make, X, y):
         model.predict(X)
 
 
-def test_infinity_beside_categories_is_named(make, X, y):
+def test_the_error_about_infinity_names_the_column(make, X, y):
     X.loc[4, "age"] = np.inf
     with pytest.raises(ValueError, match=r"(?s)infinity.*column 'age' \(first in row 4\)"):
         make().fit(X, y)
 
 
-def test_another_kind_of_column_is_refused_in_prediction(make, X, y):
+def test_predict_rejects_columns_of_another_kind(make, X, y):
     model = make().fit(X, y)
     with pytest.raises(ValueError, match=r"column 'age' with text .*held numbers when the model"):
         model.predict(X.assign(age="old"))
@@ -276,8 +276,8 @@ def make_labels(make, values):
     return values if make is regressor else np.where(values > np.median(values), "high", "low")
 
 
-def test_a_list_keeps_the_type_of_each_cell(make):
-    """NumPy would make text of all cells, and of a missing value the level "nan"."""
+def test_cells_of_lists_keep_their_types(make):
+    """NumPy would convert all cells to text, and a missing value to the level "nan"."""
     rng = np.random.default_rng(0)
     towns, sizes = rng.choice(["Bern", "Oslo", None], N).tolist(), rng.normal(size=N).tolist()
     rows = [list(row) for row in zip(towns, sizes, (rng.random(N) < 0.5).tolist(), strict=True)]
@@ -286,16 +286,16 @@ def test_a_list_keeps_the_type_of_each_cell(make):
     named, listed = make().fit(frame, labels), make(categorical_features=[0]).fit(rows, labels)
     expected = predict_all(named, frame)
     assert_same_predictions(predict_all(listed, rows), expected)
-    gap = [[np.nan, 0.5, True]]
+    incomplete_row = [[np.nan, 0.5, True]]
     for model in (named, listed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # lists have no names
-            together = model.predict([["Bern", 0.5, True], *gap])
-            assert together[1] == pytest.approx(model.predict(gap)[0])
+            together = model.predict([["Bern", 0.5, True], *incomplete_row])
+            assert together[1] == pytest.approx(model.predict(incomplete_row)[0])
             assert together[1] == pytest.approx(model.predict([[None, 0.5, True]])[0])
 
 
-def test_a_list_with_text_in_a_column_of_numbers(make):
+def test_lists_with_text_in_a_column_of_numbers_are_rejected(make):
     rows = [["a", 1.0], ["b", 2.0]] * 5
     model = make(categorical_features=[0]).fit(rows, make_labels(make, range(10)))
     with pytest.raises(ValueError, match="X must hold numbers in column 1"):
@@ -303,7 +303,7 @@ def test_a_list_with_text_in_a_column_of_numbers(make):
 
 
 @pytest.mark.parametrize("name", ["X", "y"])
-def test_masked_cells_are_not_data(make, name):
+def test_masked_cells_are_rejected(make, name):
     data = {"X": np.arange(20.0).reshape(10, 2), "y": make_labels(make, range(10))}
     data[name] = np.ma.masked_array(data[name], np.arange(data[name].size) == 3)
     with pytest.raises(ValueError, match=f"{name} is a masked array with masked cells"):
@@ -317,7 +317,7 @@ def test_an_array_of_objects_is_a_table_without_names(make, X, y):
     np.testing.assert_array_equal(found, model.predict(X))
 
 
-def test_shapes_of_tables(make, X, y):
+def test_invalid_shapes_of_tables_are_rejected(make, X, y):
     with pytest.raises(ValueError, match="0 sample"):
         make().fit(X.iloc[:0], y[:0])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
@@ -330,18 +330,18 @@ def test_shapes_of_tables(make, X, y):
         make().fit(pl.DataFrame({"a": ["x"] * N}).lazy(), y)
 
 
-def test_tags_say_whether_missing_values_may_come(make):
+def test_the_tag_allow_nan_follows_missing_values(make):
     assert make().__sklearn_tags__().input_tags.allow_nan
     assert not make(missing_values="error").__sklearn_tags__().input_tags.allow_nan
 
 
-def test_rare_levels_are_the_same_as_in_scikit_learn(X):
+def test_rare_levels_are_merged_by_the_encoder_of_scikit_learn(X):
     encoder = regressor().fit(X, make_target()).encoder_
     assert isinstance(encoder.one_hot_, OneHotEncoder)
     assert encoder.one_hot_.handle_unknown == "infrequent_if_exist"
 
 
-def refuse_to_check(*args, **kwargs):
+def fail_on_check(*args, **kwargs):
     raise AssertionError("scikit-learn checked rows that need no check")
 
 
@@ -350,29 +350,29 @@ def test_plain_arrays_need_no_check_of_scikit_learn(make, monkeypatch, dtype):
     rows = table(dtype)
     model = make().fit(rows, target(make))
     expected = model.predict(rows.tolist())
-    monkeypatch.setattr(checks, "validate_data", refuse_to_check)
+    monkeypatch.setattr(checks, "validate_data", fail_on_check)
     np.testing.assert_array_equal(model.predict(rows), expected)
     assert len(model.predict(rows[:1])) == 1
 
 
-CHANGED = {
+OTHER_ARRAYS = {
     "list": lambda rows: rows.tolist(),
     "int": lambda rows: rows.astype(int),
     "other byte order": lambda rows: rows.astype(">f8"),
     "columns first": np.asfortranarray,
     "strided": lambda rows: rows.repeat(2, axis=1)[:, ::2],
     "subclass": lambda rows: rows.view(np.memmap),
-    "huge": lambda rows: np.full_like(rows, 1e308),  # finite, and the sum is not
+    "huge": lambda rows: np.full_like(rows, 1e308),  # the values are finite, but their sum is not
 }
 
 
-@pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
+@pytest.mark.parametrize("change", OTHER_ARRAYS.values(), ids=OTHER_ARRAYS)
 def test_other_arrays_are_checked(make, monkeypatch, change):
     rows = table()
     model = make().fit(rows, target(make))
     found = model.predict(change(rows))
     assert found.shape == (len(rows),)
-    monkeypatch.setattr(checks, "validate_data", refuse_to_check)
+    monkeypatch.setattr(checks, "validate_data", fail_on_check)
     with pytest.raises(AssertionError, match="scikit-learn checked"):
         model.predict(change(rows))
 
@@ -394,7 +394,7 @@ def test_invalid_arrays_are_rejected(make, rows, message):
         model.predict(rows)
 
 
-def test_names_of_arrays_are_checked(make):
+def test_arrays_without_names_cause_a_warning(make):
     model = make().fit(pd.DataFrame(table(), columns=["a", "b", "c"]), target(make))
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model.predict(table())

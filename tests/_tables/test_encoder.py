@@ -1,4 +1,4 @@
-"""The encoder gives what scikit-learn's own encoders give in a pipeline, and names what is odd."""
+"""The encoder equals a column transformer of scikit-learn, and warns about unusual columns."""
 
 import pickle
 
@@ -21,7 +21,7 @@ def fit_encoder(X=None, columns=COLUMNS):
     return TableEncoder(columns).fit(read_table(X, columns))
 
 
-def test_encoded_rows_equal_a_pipeline():
+def test_encoded_rows_equal_a_column_transformer():
     X = make_frame().astype({"member": float, "visits": float, "town": object, "grade": object})
     reference = make_column_transformer(
         (SimpleImputer(add_indicator=True), ["age", "member", "visits"]),
@@ -37,7 +37,7 @@ def test_encoded_rows_equal_a_pipeline():
     assert [name.replace(".0", "") for name in names] == encoder.get_feature_names_out().tolist()
 
 
-def test_all_packages_and_a_copy_encode_alike():
+def test_pyarrow_tables_and_a_copy_have_the_same_encoding():
     encoder = fit_encoder()
     expected = encoder.transform(make_frame())
     np.testing.assert_array_equal(encoder.transform(to_arrow(make_frame())), expected)
@@ -45,7 +45,7 @@ def test_all_packages_and_a_copy_encode_alike():
     np.testing.assert_array_equal(copied.transform(make_frame()), expected)
 
 
-def test_rows_of_a_table():
+def test_tables_can_be_indexed_by_rows():
     table = read_table(make_frame(), COLUMNS)
     assert len(table) == N
     chosen = np.arange(N) % 3 == 0
@@ -57,9 +57,9 @@ def test_rows_of_a_table():
 def test_an_unseen_level_sets_no_input():
     encoder, X = fit_encoder(), make_frame().iloc[:1]
     names = encoder.get_feature_names_out()
-    of_town = np.char.startswith(names.astype(str), "town_")
-    assert encoder.transform(X)[0, of_town].sum() == 1
-    assert encoder.transform(X.assign(town="Paris"))[0, of_town].sum() == 0
+    town_inputs = np.char.startswith(names.astype(str), "town_")
+    assert encoder.transform(X)[0, town_inputs].sum() == 1
+    assert encoder.transform(X.assign(town="Paris"))[0, town_inputs].sum() == 0
 
 
 def test_the_rarest_of_many_levels_share_an_input():
@@ -80,19 +80,19 @@ def test_inputs_hold_one_level_each():
 
 
 @pytest.mark.parametrize(
-    ("labels", "way_out"),
+    ("labels", "advice"),
     [
         ([f"row {i}" for i in range(40)], "Merge levels, .*Drop it if it only identifies rows"),
         ([str(i / 2) for i in range(40)], "numbers written as text: convert the column"),
     ],
 )
-def test_a_category_that_hardly_repeats_is_named(labels, way_out):
+def test_categories_with_almost_only_unique_levels_cause_a_warning(labels, advice):
     columns = Columns(("id",), (0,), 1)
-    with pytest.warns(UncertaintyWarning, match=f"40 levels in column 'id' of 40 rows.*{way_out}"):
+    with pytest.warns(UncertaintyWarning, match=f"40 levels in column 'id' of 40 rows.*{advice}"):
         fit_encoder(pd.DataFrame({"id": labels}), columns)
 
 
-def test_a_column_without_values_is_named_and_ignored():
+def test_a_column_without_values_causes_a_warning_and_is_ignored():
     X = make_frame().assign(age=np.nan)
     with pytest.warns(UncertaintyWarning, match="only missing values in column 'age'"):
         encoder = fit_encoder(X)
@@ -109,7 +109,7 @@ def test_new_missing_values_cause_a_warning():
     with pytest.warns(UncertaintyWarning, match="missing values in column 'age', where the train"):
         filled = encoder.transform(X)
     np.testing.assert_allclose(filled[0, 0], complete["age"].mean())
-    X = complete.iloc[:2].assign(town=None)  # in a category it is an unseen level
+    X = complete.iloc[:2].assign(town=None)  # in a category, a missing value is an unseen level
     assert encoder.transform(X).shape == filled.shape
 
 
@@ -120,7 +120,7 @@ def test_new_missing_values_cause_a_warning():
         ("grade", "1", "text in column 'grade', a category that held numbers"),
     ],
 )
-def test_a_category_keeps_its_type(column, cells, message):
+def test_categories_of_another_type_are_rejected(column, cells, message):
     with pytest.raises(ValueError, match=message):
         fit_encoder().transform(make_frame().assign(**{column: cells}))
 
@@ -148,7 +148,7 @@ def test_a_column_without_values_has_no_weighted_mean():
     assert encoder.imputer_.statistics_.tolist() == [0, 2]
 
 
-def test_names_of_inputs_do_not_repeat():
+def test_names_of_inputs_are_unique():
     columns = Columns(("c", "c_x", "c_None_2"), (0,), 3)
     X = pd.DataFrame({"c": ["None", None, "x"], "c_x": [1.0, 2, 3], "c_None_2": [1.0, 2, 3]})
     names = fit_encoder(X, columns).get_feature_names_out().tolist()

@@ -1,4 +1,4 @@
-"""The three packages give the same names, kinds and cells."""
+"""Tables of pandas, polars and pyarrow have the same names, kinds and cells."""
 
 import datetime
 from decimal import Decimal
@@ -83,7 +83,7 @@ def test_names_kinds_and_cells(name):
     ],
     ids=lambda value: str(getattr(value, "dtype", getattr(value, "type", value))),
 )
-def test_kind_of_a_type(column, kind):
+def test_kind_of_a_column_type(column, kind):
     X = pa.table({"a": column}) if isinstance(column, pa.Array) else column.to_frame("a")
     assert list_kinds(X) == [kind]
     if kind == "number":
@@ -105,11 +105,11 @@ def test_kind_of_a_type(column, kind):
     ],
     ids=str,
 )
-def test_kind_of_objects(cells, kind):
+def test_kind_of_cells_of_objects(cells, kind):
     assert find_kind(cells) == kind
 
 
-def test_objects_become_numbers():
+def test_numbers_in_columns_of_objects_are_read():
     cells = np.array([1, True, Decimal("2.5"), None, pd.NA], dtype=object)
     expected = [1, 1, 2.5, np.nan, np.nan]
     objects = pl.Series("a", cells[:4].tolist(), dtype=pl.Object).to_frame()
@@ -117,18 +117,18 @@ def test_objects_become_numbers():
         np.testing.assert_array_equal(read_numbers(X, 0), expected[: len(X)])
 
 
-def test_whole_numbers_beyond_float64_are_infinite():
+def test_integers_beyond_float64_become_infinite():
     frame = pd.DataFrame({"k": pd.Series([10**400, -(10**400), 1, None], dtype=object)})
     np.testing.assert_array_equal(read_numbers(frame, 0), [np.inf, -np.inf, 1, np.nan])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_short_floats_are_the_levels_that_they_show(dtype):
+def test_short_floats_become_the_numbers_that_they_print(dtype):
     values = np.array([0.1, 0.2, np.nan, 3.0], dtype=dtype)
     array = pa.array(values, from_pandas=True)
     columns = [pd.Series(values), pd.Series(values, dtype=pd.ArrowDtype(array.type))]
     tables = [values[:, None], pa.table({"a": array})]
-    if dtype != "float16":  # which the other types do not have
+    if dtype != "float16":  # these types have no float16
         others = ["category", dtype.capitalize(), f"Sparse[{dtype}]"]
         columns += [pd.Series(values).astype(other) for other in others]
         tables.append(pl.DataFrame({"a": values}, nan_to_null=True))
@@ -139,7 +139,7 @@ def test_short_floats_are_the_levels_that_they_show(dtype):
         np.testing.assert_array_equal(cells, [0.1, 0.2, np.nan, 3.0], str(type(table)))
 
 
-def test_whole_numbers_beyond_2_to_53_are_rounded():
+def test_integers_beyond_2_to_53_are_rounded():
     column = {"k": [2**60 + 1, 2**53 + 1, 3]}
     for frame in (pd.DataFrame(column), pl.DataFrame(column), pa.table(column)):
         np.testing.assert_array_equal(read_numbers(frame, 0), [2.0**60, 2.0**53, 3])

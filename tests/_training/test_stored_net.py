@@ -13,7 +13,7 @@ from skorch.exceptions import DeviceWarning
 from sk_deltauq._novelty import DistanceInflation
 from sk_deltauq._training.stored_net import describe_net, rebuild_net
 from tests._helpers import assert_same_predictions, classifier, predict_all, regressor
-from tests.test_persistence import LABELS, NAMES, X, Y, estimator, target
+from tests._persistence_data import LABELS, NAMES, X, Y, estimator, target
 
 
 def packages(model):

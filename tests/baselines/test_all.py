@@ -75,8 +75,8 @@ EXTRAS = {
 REGRESSORS = [name for name in baselines.__all__ if name.endswith("Regressor")]
 
 
-def having(parameter, names=baselines.__all__):
-    """Names of the baselines that have this parameter."""
+def list_baselines_with(parameter, names=baselines.__all__):
+    """List the baselines that have this parameter."""
     found = [
         name
         for name in names
@@ -118,7 +118,7 @@ def data(name, regression_data, classification_data):
 
 
 def predict_all(model, X):
-    """All predictions of a fitted model, by method."""
+    """Collect all predictions of a fitted model, by method."""
     found = {f"uncertainty.{k}": v for k, v in model.predict_uncertainty(X).items()}
     found["predict"], found["std"] = model.predict(X, return_std=True)
     if is_regressor(model):
@@ -130,14 +130,14 @@ def predict_all(model, X):
     return found
 
 
-def reference(name):
+def get_delta_uq_class(name):
     return DeltaUQRegressor if name.endswith("Regressor") else DeltaUQClassifier
 
 
 @every_name
 def test_parameters_are_the_parameters_of_delta_uq(name, method):
     cls = getattr(baselines, name)
-    own, theirs = (inspect.signature(c).parameters for c in (cls, reference(name)))
+    own, theirs = (inspect.signature(c).parameters for c in (cls, get_delta_uq_class(name)))
     without, with_own = DIFFERENT[method]
     assert theirs.keys() - own.keys() == (without | ONLY_DELTA_UQ) & theirs.keys()
     if not name.endswith("Regressor"):
@@ -152,7 +152,7 @@ def test_parameters_are_the_parameters_of_delta_uq(name, method):
 
 
 @every_name
-def test_public_attributes_are_parameters_until_it_is_fitted(make):
+def test_public_attributes_of_unfitted_estimators_are_parameters(make):
     model = make()
     public = {n for n in dir(model) if n[0] != "_" and not inspect.isroutine(getattr(model, n))}
     assert public == model.get_params().keys()
@@ -165,7 +165,7 @@ def test_public_methods_are_the_methods_of_delta_uq(name):
 
     # PBP is no network regressor: its one component has no spread to compare.
     absent = {"outlier_score"} if name == "PBPRegressor" else set()
-    assert public(getattr(baselines, name)) == public(reference(name)) - absent
+    assert public(getattr(baselines, name)) == public(get_delta_uq_class(name)) - absent
 
 
 @pytest.mark.parametrize("early_stopping", [True, False])
@@ -207,7 +207,7 @@ def test_predictions_of_a_row_do_not_depend_on_other_rows(make, data, params):
         assert_close_predictions({k: v[rows] for k, v in together.items()}, apart)
 
 
-def test_predict_is_pure_and_survives_pickling_and_cloning(make, data):
+def test_predictions_are_the_same_again_and_after_pickling_and_cloning(make, data):
     X, y = data
     model = make().fit(X, y)
     expected = predict_all(model, X)
@@ -241,7 +241,7 @@ def test_warm_start_continues_from_the_last_weights(make, data):
         model.fit(X, y)
 
 
-@pytest.mark.parametrize("name", having("n_members"), indirect=True)
+@pytest.mark.parametrize("name", list_baselines_with("n_members"), indirect=True)
 def test_each_network_has_its_own_held_out_scores(make, data):
     """60 rows are ten folds, and all of them are held out."""
     X, y = data
@@ -260,7 +260,7 @@ def test_rows_of_weight_zero_are_ignored(make, data):
     assert_same_predictions(predict_all(weighted, X), predict_all(without, X))
 
 
-@pytest.mark.parametrize("name", having("noise", REGRESSORS), indirect=True)
+@pytest.mark.parametrize("name", list_baselines_with("noise", REGRESSORS), indirect=True)
 def test_several_outputs(make, regression_data):
     X, y = regression_data
     Y = np.column_stack([y, -1e3 * y])
@@ -271,7 +271,7 @@ def test_several_outputs(make, regression_data):
     assert model.sample_y(X, 3, random_state=0).shape == (*Y.shape, 3)
 
 
-@pytest.mark.parametrize("name", having("noise", REGRESSORS), indirect=True)
+@pytest.mark.parametrize("name", list_baselines_with("noise", REGRESSORS), indirect=True)
 @pytest.mark.parametrize("noise", ["homoscedastic", "heteroscedastic", None])
 def test_noise_heads(make, regression_data, noise):
     X, y = regression_data
@@ -286,7 +286,7 @@ def test_noise_heads(make, regression_data, noise):
     np.testing.assert_allclose(dist.epistemic, parts.epistemic, rtol=1e-3)
 
 
-MISTAKES = {
+INVALID = {
     "AnchorEnsemble": {"n_members": [0, 2.5, None]},
     "DeepEnsemble": {"adversarial_epsilon": [-0.1, "0.1", None], "n_members": [0, 2.5]},
     "MCDropout": {"dropout": [-0.1, 1, "best", None], "n_masks": [0, 2.5, None]},
@@ -296,8 +296,8 @@ MISTAKES = {
 
 
 @every_name
-def test_a_wrong_parameter_gets_the_message_of_scikit_learn(make, data, method):
-    for parameter, values in MISTAKES[method].items():
+def test_invalid_values_raise_the_error_of_scikit_learn(make, data, method):
+    for parameter, values in INVALID[method].items():
         for value in values:
             model = make(**{parameter: value})
             with pytest.raises(InvalidParameterError, match=f"The '{parameter}' parameter of"):
@@ -305,8 +305,8 @@ def test_a_wrong_parameter_gets_the_message_of_scikit_learn(make, data, method):
             assert not hasattr(model, "n_components_")
 
 
-@pytest.mark.parametrize("name", having("learning_rate_init"), indirect=True)
-def test_divergence_is_an_error_and_leaves_nothing_half_fitted(make, data):
+@pytest.mark.parametrize("name", list_baselines_with("learning_rate_init"), indirect=True)
+def test_divergence_is_an_error_and_does_not_change_the_estimator(make, data):
     model = make(learning_rate_init=3e38, max_iter=20)
     before = vars(model).copy()
     with pytest.raises(ValueError, match="Training diverged"):

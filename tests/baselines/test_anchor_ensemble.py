@@ -98,8 +98,8 @@ def test_a_member_is_a_plain_network_on_shifted_rows(make, data):
     )
     plain = PlainNetwork(MLP(spec))
     for member, anchor in enumerate(anchors):
-        for own, of_stack in zip(plain.parameters(), module.parameters(), strict=True):
-            own.data = of_stack.data[member : member + 1]
+        for own, stacked in zip(plain.parameters(), module.parameters(), strict=True):
+            own.data = stacked.data[member : member + 1]
         with torch.inference_mode():
             raw = plain((x - anchor).T[None]).unsqueeze(2)
             expected = model.net_.criterion_.components(raw)
@@ -123,7 +123,7 @@ def test_a_shift_is_another_bias_of_the_first_layer(make, data):
         np.testing.assert_allclose(found, raw, rtol=1e-3, atol=1e-5)
 
 
-def test_with_one_anchor_for_all_the_members_are_one_network(make, data):
+def test_members_with_the_same_anchor_are_equal(make, data):
     """With full batches the order of the rows has no effect: only the anchors differ."""
     X, y = data
     params = {"batch_size": len(X), "max_iter": 20, "learning_rate_init": 0.02}

@@ -38,7 +38,7 @@ def raw_outputs(model, X, member):
 # Predictions
 
 
-def test_moments_are_the_moments_of_the_papers_mixture(regression_data):
+def test_moments_equal_the_moments_of_the_papers_mixture(regression_data):
     X, y = regression_data
     model = regressor(n_members=3).fit(X, y)
     scale, offset = model.y_scaler_.scale_[0], model.y_scaler_.mean_[0]
@@ -88,7 +88,7 @@ def test_members_have_different_weights(regression_data):
 # Training
 
 
-def test_training_is_the_one_written_out_in_plain_torch():
+def test_training_equals_a_loop_in_plain_torch():
     """One member, the paper's loss (eq. 1), full batches, plain gradient descent."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
@@ -124,7 +124,7 @@ def test_training_is_the_one_written_out_in_plain_torch():
     torch.testing.assert_close(core.rest[0].weight[0], tensors[2], rtol=1e-3, atol=1e-5)
 
 
-def test_the_step_is_a_fraction_of_each_features_range(regression_data):
+def test_the_adversarial_step_is_a_fraction_of_each_features_range(regression_data):
     X, y = regression_data
     X = np.column_stack([X, np.full(len(X), 3.0)])  # a constant feature has no step
     model = regressor(adversarial_epsilon=0.02).fit(X, y)
@@ -198,7 +198,7 @@ def test_a_users_linear_module_is_linear_in_the_standardised_rows(regression_dat
     np.testing.assert_allclose(std, means.std(axis=0), rtol=1e-3)
 
 
-def test_a_module_of_the_wrong_width_is_refused(regression_data):
+def test_modules_of_the_wrong_width_are_rejected(regression_data):
     model = regressor(module=lambda n_in, n_out: torch.nn.Linear(n_in, n_out + 3))
     with pytest.raises(ValueError, match=r"module must map rows of width 3 to 2 outputs"):
         model.fit(*regression_data)

@@ -219,13 +219,11 @@ def test_auto_needs_held_out_rows(regression_data):
         regressor(dropout="auto", early_stopping="auto").partial_fit(X, y)
 
 
-# Mistakes
+# Hidden layers
 
 
 @pytest.mark.parametrize("make", [regressor, classifier])
-def test_a_network_without_hidden_layers_has_nothing_to_drop(
-    make, regression_data, classification_data
-):
+def test_networks_without_hidden_layers_are_rejected(make, regression_data, classification_data):
     data = regression_data if make is regressor else classification_data
     model = make(hidden_layer_sizes=())
     with pytest.raises(ValueError, match="hidden_layer_sizes must name at least one hidden layer"):

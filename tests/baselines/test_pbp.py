@@ -27,8 +27,8 @@ def regressor(**params):
     return PBPRegressor(**{**TINY, **params})
 
 
-def layers(rng, *sizes):
-    """Means and variances of the weights, as in a network during training."""
+def draw_layers(rng, *sizes):
+    """Draw means and variances of weights as in a network during training."""
     posterior = Posterior(sizes, rng)
     for mean, var in zip(posterior.means, posterior.variances, strict=True):
         mean += rng.normal(scale=0.5, size=mean.shape)
@@ -39,8 +39,8 @@ def layers(rng, *sizes):
 # Moments
 
 
-def integrated_moments(ratio, std):
-    """Moments of max(0, z) by numerical integration, without underflow of the tail.
+def integrate_moments(ratio, std):
+    """Compute moments of max(0, z) by integration, without underflow of the tail.
 
     The density of t = z / std is f(ratio) exp(ratio t - t^2 / 2).
     """
@@ -64,7 +64,7 @@ def integrated_moments(ratio, std):
 @pytest.mark.parametrize("ratio", [-36, -20, -8, -3, -1, -0.1, 0, 0.3, 1, 2, 4, 6])
 @pytest.mark.parametrize("std", [1e-3, 2.0])
 def test_moments_of_a_rectified_normal(ratio, std):
-    expected = integrated_moments(ratio, std)
+    expected = integrate_moments(ratio, std)
     rectifier = Rectifier(1)
     mean, var, square = rectifier.forward(np.array([ratio * std]), np.array([std**2]))
     np.testing.assert_allclose((mean[0], var[0]), expected, rtol=1e-6)
@@ -83,7 +83,7 @@ def test_far_from_the_kink_a_rectified_normal_is_the_normal_or_zero(ratio, slope
 
 
 def test_moments_of_a_network_are_the_moments_over_drawn_weights(rng):
-    means, variances = layers(rng, 3, 6, 1)
+    means, variances = draw_layers(rng, 3, 6, 1)
     x, n = rng.normal(size=(4, 3)), 200_000
     first, last = (
         mean + np.sqrt(var) * rng.standard_normal((n, *mean.shape), dtype=np.float32)
@@ -104,7 +104,7 @@ def test_moments_of_a_network_are_the_moments_over_drawn_weights(rng):
 @pytest.mark.parametrize("hidden", [(), (7,), (6, 5)])
 @pytest.mark.parametrize("weight", [1.0, 0.3])
 def test_an_update_follows_the_gradients_of_log_z(rng, hidden, weight):
-    means, variances = layers(rng, 3, *hidden, 1)
+    means, variances = draw_layers(rng, 3, *hidden, 1)
     x, y, noise = rng.normal(size=3), 0.7, Precision(9.0, 4.0)
     leaves = [[torch.tensor(a, requires_grad=True) for a in part] for part in (means, variances)]
     mean, var = (part[0, 0] for part in network_moments(torch.from_numpy(x)[None], *leaves))
@@ -123,7 +123,7 @@ def test_an_update_follows_the_gradients_of_log_z(rng, hidden, weight):
     assert log_density == pytest.approx(stats.norm(mean, math.sqrt(var + 0.5)).logpdf(y))
 
 
-def test_one_weight_and_known_noise_is_the_conjugate_posterior(rng):
+def test_one_weight_with_known_noise_has_the_conjugate_posterior(rng):
     y, bias = rng.normal(loc=2, size=50), np.ones(1)
     mean, var = np.array([[0.0]]), np.array([[4.0]])
     one_row = Filter([mean], [var], Precision(1e6, 1e6)).absorb
@@ -134,7 +134,7 @@ def test_one_weight_and_known_noise_is_the_conjugate_posterior(rng):
     np.testing.assert_allclose(mean, y.sum() / precision, rtol=1e-3)
 
 
-def test_the_noise_has_the_moments_of_z(rng):
+def test_the_noise_precision_has_the_moments_that_follow_from_z(rng):
     shape, rate, mean, var, y = 7.0, 3.0, 0.2, 0.4, 1.1
 
     def z(more):
@@ -158,8 +158,8 @@ def test_a_weight_is_a_power_of_the_likelihood(weight):
     assert noise.variance > 0
 
 
-def test_an_outlier_changes_no_noise_and_keeps_all_variances_positive(rng):
-    means, variances = layers(rng, 2, 4, 1)
+def test_an_outlier_does_not_change_the_noise_and_keeps_variances_positive(rng):
+    means, variances = draw_layers(rng, 2, 4, 1)
     noise, row = Precision(6.0, 1e-9), np.ones(3)
     Filter(means, variances, noise).absorb(row, row, 1e9)
     assert (noise.shape, noise.rate) == (6.0, 1e-9)
@@ -221,7 +221,7 @@ def test_weights_change_the_mean_and_the_noise():
     assert model.noise_std_ == pytest.approx(0.3, abs=0.05)
 
 
-def test_it_learns_a_function_and_its_noise(rng):
+def test_pbp_learns_a_function_and_its_noise(rng):
     X = rng.uniform(-2, 2, size=(300, 2))
     y = 40 + 10 * np.abs(X[:, 0]) + rng.normal(size=300)
     model = regressor(hidden_layer_sizes=(20,), max_iter=25).fit(X[:200], y[:200])
@@ -241,7 +241,7 @@ def test_the_pass_with_the_best_held_out_score_is_kept(regression_data):
     _, ((*held_out,),) = assign_folds(numpy_rng(model.seed_, Stream.FOLDS), len(X), 10, 1)
     found = model.predict_dist(X[held_out]).log_pdf(y[held_out]) + np.log(model.y_scaler_.scale_)
     assert found.mean() == pytest.approx(scores.max(), rel=1e-4)
-    # Training for that many passes leads to the same state.
+    # Training for this number of passes leads to the same state.
     few = regressor(early_stopping=True, max_iter=int(scores.argmax()) + 1).fit(X, y)
     np.testing.assert_array_equal(few.predict(X), model.predict(X))
 
@@ -261,7 +261,9 @@ def test_training_stops_when_the_loss_no_longer_falls(regression_data):
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_divergence_is_an_error_and_leaves_nothing_half_fitted(regression_data, monkeypatch, bad):
+def test_divergence_is_an_error_and_does_not_change_the_estimator(
+    regression_data, monkeypatch, bad
+):
     model = regressor()
     before = vars(model).copy()
     monkeypatch.setattr(_pbp_training.Filter, "one_pass", lambda *args: bad)
@@ -334,7 +336,7 @@ def test_components_are_differentiable(regression_data):
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_several_outputs_are_refused(regression_data, method):
+def test_several_outputs_are_rejected(regression_data, method):
     X, y = regression_data
     model = regressor()
     with pytest.raises(ValueError, match="y must have one output for PBPRegressor, got 2"):

@@ -101,7 +101,7 @@ def test_the_loss_is_the_evidence_lower_bound_per_row(regression_data, n_outputs
             n_members=2,
             batch_size=len(X),
             max_iter=1,
-            learning_rate_init=1e-12,  # the weights stay as they were for the loss
+            learning_rate_init=1e-12,  # so small that the weights do not change
         )
         model.fit(X, y)
         losses[kl_weight] = model.loss_curve_[0]
@@ -140,7 +140,7 @@ def test_each_training_sample_has_its_own_noise(regression_data):
     assert len(noise.unique()) > 0.99 * noise.numel()
 
 
-# Known functions and noise
+# The learnt posterior
 
 
 def linear_data(n):
@@ -166,7 +166,7 @@ def bayesian_linear_model(**params):
 
 
 @pytest.mark.filterwarnings("ignore:.*reached max_iter")
-def test_the_posterior_of_a_linear_model_is_the_exact_one():
+def test_the_posterior_of_a_linear_model_equals_the_exact_posterior():
     # The features are nearly uncorrelated, so the exact posterior nearly factorises.
     X, y = linear_data(64)
     model = bayesian_linear_model().fit(X, y)
@@ -218,7 +218,7 @@ def test_a_narrow_prior_keeps_the_weights_small(classification_data):
 
 
 @pytest.mark.parametrize(("noise", "expected"), [("heteroscedastic", 60), (None, 120)])
-def test_the_divergence_is_shared_among_the_rows_that_train(noise, expected):
+def test_the_divergence_is_divided_by_the_number_of_training_rows(noise, expected):
     X, y = make_friedman1(120, random_state=0)
     model = VariationalBNNRegressor(
         noise=noise, validation_fraction=0.5, max_iter=3, hidden_layer_sizes=(4,), random_state=0

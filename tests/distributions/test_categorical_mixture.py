@@ -1,3 +1,5 @@
+"""Mixtures of categorical distributions against SciPy and loops."""
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -41,14 +43,14 @@ def test_entropies_against_loops(logits):
         assert dist.mutual_information[row] == pytest.approx(np.mean(divergences))
 
 
-def test_agreeing_classifiers_have_no_epistemic_part(logits):
+def test_equal_components_have_no_epistemic_part(logits):
     for dist in (CategoricalMixture(logits[:1]), CategoricalMixture(logits[[0] * 7])):
         assert (dist.epistemic == 0).all()
         np.testing.assert_allclose(dist.mutual_information, 0, atol=1e-15)
         assert (dist.mutual_information >= 0).all()
 
 
-def test_epistemic_is_eq_6(logits):
+def test_epistemic_uncertainty_is_eq_6(logits):
     expected = np.std(logits, axis=0, ddof=1).mean(axis=-1)
     np.testing.assert_allclose(CategoricalMixture(logits).epistemic, expected)
 
@@ -73,7 +75,7 @@ def test_impossible_classes_are_never_drawn():
     assert set(dist.sample(1000, random_state=0).ravel()) == {1, 3}
 
 
-def test_class_rows_and_edges(logits):
+def test_selected_rows_no_rows_and_one_class(logits):
     dist = CategoricalMixture(logits)
     np.testing.assert_array_equal(dist[[2, 1]].proba, dist.proba[[2, 1]])
     assert dist[:0].proba.shape == (0, 3)
@@ -84,28 +86,28 @@ def test_class_rows_and_edges(logits):
     assert repr(dist) == "CategoricalMixture(n_components=5, shape=(4, 3))"
 
 
-def test_classes_in_chunks(logits, monkeypatch):
+def test_chunks_do_not_change_the_results(logits, monkeypatch):
     dist = CategoricalMixture(logits)
 
-    def predict_all():
+    def compute_all():
         per_row = [dist.proba, dist.log_proba, dist.expected_entropy, dist.epistemic]
         return [*per_row, dist.sample(9, random_state=0)]
 
-    whole = predict_all()
+    whole = compute_all()
     monkeypatch.setattr(_arrays, "_CHUNK_FLOATS", 16)
-    for expected, chunked in zip(whole, predict_all(), strict=True):
+    for expected, chunked in zip(whole, compute_all(), strict=True):
         np.testing.assert_allclose(chunked, expected, rtol=1e-12)
 
 
-def test_refuses_bad_logits_and_classes(logits):
-    for bad, message in [
+def test_invalid_logits_and_classes_are_rejected(logits):
+    for invalid, message in [
         (logits[0], "logits must have 3 axes"),
         (logits[:0], "at least one component"),
         (logits[..., :0], "at least one class"),
         (np.full((1, 1, 2), np.inf), "logits must be finite"),
     ]:
         with pytest.raises(ValueError, match=message):
-            CategoricalMixture(bad)
+            CategoricalMixture(invalid)
     for y in ([0, 1], [0.0, 1.0, 2.0, 0.0], ["a", "b", "c", "a"], [[0], [1], [2], [0]]):
         with pytest.raises(ValueError, match="y must be class positions"):
             CategoricalMixture(logits).log_prob(y)

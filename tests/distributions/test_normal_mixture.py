@@ -1,29 +1,18 @@
+"""Mixtures of normal distributions against SciPy: moments, densities, CRPS, draws, and errors."""
+
 import pickle
 import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import integrate, optimize, stats
+from scipy import integrate, stats
 
 from sk_deltauq.distributions import NormalMixture, _arrays
-
-# No level is a multiple of 1 / n_components: there a gap between components leaves brentq lost.
-LEVELS = np.array([1e-10, 0.001, 0.053, 0.47, 0.61, 0.951, 0.999, 1 - 1e-10])
+from tests.distributions._mixtures import LEVELS, draw_mixture, list_rows
 
 
-def random_mixture(rng, shape=(5, 4), spread=1.0, aleatoric=None):
-    means = spread * rng.normal(size=shape)
-    stds = np.exp(rng.normal(scale=0.5, size=shape))
-    return NormalMixture(means, stds, aleatoric=aleatoric)
-
-
-def each_row(dist):
-    """Each row's components, as one vector of scipy's normals."""
-    return [stats.norm(*row) for row in zip(dist.means.T, dist.stds.T, strict=True)]
-
-
-def integral(function, low, high):
+def integrate_between(function, low, high):
     return integrate.quad(function, low, high, limit=500, epsabs=1e-11)[0]
 
 
@@ -31,22 +20,22 @@ def integral(function, low, high):
 
 
 def test_moments_against_integration(rng):
-    dist = random_mixture(rng)
-    for normal, mean, std in zip(each_row(dist), dist.mean, dist.std, strict=True):
-        first = integral(lambda y, normal=normal: y * normal.pdf(y).mean(), -40, 40)
-        second = integral(lambda y, normal=normal: y**2 * normal.pdf(y).mean(), -40, 40)
+    dist = draw_mixture(rng)
+    for normal, mean, std in zip(list_rows(dist), dist.mean, dist.std, strict=True):
+        first = integrate_between(lambda y, normal=normal: y * normal.pdf(y).mean(), -40, 40)
+        second = integrate_between(lambda y, normal=normal: y**2 * normal.pdf(y).mean(), -40, 40)
         assert mean == pytest.approx(first, abs=1e-8)
         assert std == pytest.approx(np.sqrt(second - first**2), rel=1e-8)
 
 
 def test_the_mean_deviation_against_integration(rng):
-    dist = random_mixture(rng)
-    for normal, mean, found in zip(each_row(dist), dist.mean, dist.mean_deviation, strict=True):
+    dist = draw_mixture(rng)
+    for normal, mean, found in zip(list_rows(dist), dist.mean, dist.mean_deviation, strict=True):
 
         def weigh(y, normal=normal, mean=mean):
             return abs(y - mean) * normal.pdf(y).mean()
 
-        expected = integral(weigh, -40, mean) + integral(weigh, mean, 40)
+        expected = integrate_between(weigh, -40, mean) + integrate_between(weigh, mean, 40)
         assert found == pytest.approx(expected, rel=1e-8)
 
 
@@ -56,16 +45,16 @@ def test_the_mean_deviation_of_point_masses():
 
 
 def test_law_of_total_variance(rng):
-    dist = random_mixture(rng, (7, 5, 2))
+    dist = draw_mixture(rng, (7, 5, 2))
     assert dist.mean.shape == dist.std.shape == (5, 2)
     np.testing.assert_allclose(dist.epistemic, dist.means.std(axis=0))
     np.testing.assert_allclose(dist.aleatoric, np.sqrt((dist.stds**2).mean(axis=0)))
     np.testing.assert_allclose(dist.std**2, dist.epistemic**2 + dist.aleatoric**2)
 
 
-def test_aleatoric_given(rng):
+def test_a_given_aleatoric_part_is_kept(rng):
     share = np.array([0.1, 0.2, 0.3, 100.0])
-    dist = random_mixture(rng, aleatoric=share)
+    dist = draw_mixture(rng, aleatoric=share)
     np.testing.assert_array_equal(dist.aleatoric, share)
     np.testing.assert_allclose(
         dist.epistemic, np.sqrt(np.maximum(dist.std**2 - share**2, 0)), rtol=1e-12
@@ -74,7 +63,7 @@ def test_aleatoric_given(rng):
 
 
 @pytest.mark.parametrize("level", [0.1, 1e12, 1e-12])
-def test_agreeing_components_have_no_epistemic_part(level):
+def test_equal_components_have_no_epistemic_part(level):
     dist = NormalMixture(np.full((20, 3), level), np.full((20, 3), 1e-3 * level))
     assert (dist.epistemic == 0).all()
     assert (dist.mean == level).all()
@@ -85,13 +74,13 @@ def test_agreeing_components_have_no_epistemic_part(level):
 
 
 def test_log_pdf_against_scipy(rng):
-    dist, y = random_mixture(rng, (6, 5, 2)), rng.normal(size=(5, 2))
+    dist, y = draw_mixture(rng, (6, 5, 2)), rng.normal(size=(5, 2))
     expected = np.log(stats.norm(dist.means, dist.stds).pdf(y).mean(axis=0))
     np.testing.assert_allclose(dist.log_pdf(y), expected, rtol=1e-12)
     np.testing.assert_allclose(dist.pdf(y), np.exp(expected), rtol=1e-12)
 
 
-def test_log_pdf_far_out():
+def test_log_pdf_in_the_tails():
     dist = NormalMixture([[0.0], [1.0]], [[1.0], [1.0]])
     y = 1e6
     # The nearer component alone counts.
@@ -101,7 +90,7 @@ def test_log_pdf_far_out():
 
 
 def test_cdf_against_scipy(rng):
-    dist, y = random_mixture(rng, (6, 5, 2)), rng.normal(size=(5, 2))
+    dist, y = draw_mixture(rng, (6, 5, 2)), rng.normal(size=(5, 2))
     expected = stats.norm(dist.means, dist.stds).cdf(y).mean(axis=0)
     np.testing.assert_allclose(dist.cdf(y), expected, rtol=1e-12)
     assert (dist.cdf(-np.inf) == 0).all()
@@ -114,135 +103,14 @@ def test_cdf_of_point_masses_is_a_step():
     assert cdf == [0, 0.5, 0.5, 1, 1]
 
 
-# Quantiles
-
-
-@pytest.mark.parametrize("n_components", [1, 2, 20])
-@pytest.mark.parametrize("spread", [0.1, 1, 30])
-def test_ppf_against_brentq(rng, n_components, spread):
-    dist = random_mixture(rng, (n_components, 3), spread)
-    quantiles = dist.ppf(LEVELS)
-    for normal, row, std in zip(each_row(dist), quantiles, dist.std, strict=True):
-        for q, x in zip(LEVELS, row, strict=True):
-            # In the tail that is not rounded away; 1 - q is exact in the upper half.
-            tail, level = (normal.cdf, q) if q <= 0.5 else (normal.sf, 1 - q)
-
-            def mismatch(y, tail=tail, level=level):
-                return tail(y).mean() / level - 1
-
-            root = optimize.brentq(mismatch, -300, 300, xtol=1e-13, rtol=1e-14)
-            assert abs(x - root) < 1e-9 * std
-
-
-@pytest.mark.parametrize("narrowest", [1e-12, 1e-3, 0.3])
-def test_cdf_undoes_ppf(rng, narrowest):
-    means = rng.normal(size=(20, 50, 2))
-    stds = np.exp(rng.uniform(np.log(narrowest), 0, size=means.shape))
-    quantiles = NormalMixture(means, stds).ppf(LEVELS)
-    step = 1e-9 * NormalMixture(means, stds).std
-    for column, q in enumerate(LEVELS):
-        # A step in x instead of in the cdf, which may be steep.
-        low, high = quantiles[..., column] - step, quantiles[..., column] + step
-        normal = stats.norm(means, stds)
-        if q <= 0.5:
-            assert (normal.cdf(low).mean(axis=0) <= q * (1 + 1e-12)).all()
-            assert (normal.cdf(high).mean(axis=0) >= q * (1 - 1e-12)).all()
-        else:
-            assert (normal.sf(low).mean(axis=0) >= (1 - q) * (1 - 1e-12)).all()
-            assert (normal.sf(high).mean(axis=0) <= (1 - q) * (1 + 1e-12)).all()
-
-
-def test_ppf_in_a_gap_between_components():
-    # The cdf is 1/2 to the last bit over most of the gap; by symmetry the median is its middle.
-    dist = NormalMixture([[0.0], [1.0]], [[0.02], [0.02]])
-    assert dist.ppf(0.5)[0] == pytest.approx(0.5, abs=1e-9)
-
-
-def test_ppf_is_not_fooled_by_a_narrow_spike():
-    # Newton's step on the spike is shorter than 1e-14, but the root is elsewhere.
-    dist = NormalMixture([[-1.0], [1.0], [0.0]], [[1.0], [1.0], [1e-15]])
-    rest = NormalMixture([[-1.0], [1.0]], [[1.0], [1.0]])
-    for q in (0.2, 0.8):
-        expected = rest.ppf((3 * q - (q > 0.5)) / 2)[0]
-        assert dist.ppf(q)[0] == pytest.approx(expected, abs=1e-9)
-
-
-def test_ppf_of_point_masses_is_the_generalised_inverse(rng):
-    means = rng.normal(size=(20, 30))
-    dist = NormalMixture(means, np.zeros_like(means))
-    levels = rng.uniform(size=40)
-    expected = np.quantile(means, levels, axis=0, method="inverted_cdf").T
-    np.testing.assert_array_equal(dist.ppf(levels), expected)
-    np.testing.assert_array_equal(dist.ppf([0, 1]), np.stack([means.min(0), means.max(0)], -1))
-
-
-def test_ppf_with_some_point_masses():
-    # cdf: Phi(x) / 2 below 1, and 1 / 2 more from 1 on
-    dist = NormalMixture([[0.0], [1.0]], [[1.0], [0.0]])
-    jump = stats.norm.cdf(1) / 2
-    quantiles = dist.ppf([0.25, jump - 1e-6, jump + 1e-6, 0.9, 0.95])[0]
-    np.testing.assert_allclose(quantiles[0], 0, atol=1e-11)
-    assert quantiles[1] < 1 - 1e-7
-    np.testing.assert_allclose(quantiles[2:4], 1, atol=1e-12)
-    np.testing.assert_allclose(quantiles[4], stats.norm.ppf(0.9), atol=1e-11)
-
-
-def test_ppf_at_0_and_1():
-    dist = NormalMixture([[0.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.0]])
-    np.testing.assert_array_equal(dist.ppf([0, 1]), [[-np.inf, np.inf], [0, 1]])
-
-
-def test_ppf_shapes_and_order(rng):
-    dist = random_mixture(rng, (3, 4, 2))
-    assert dist.ppf(0.5).shape == (4, 2)
-    assert dist.ppf([0.5]).shape == (4, 2, 1)
-    levels = [0.9, 0.1, 0.5, 0.1]
-    for column, q in enumerate(levels):
-        np.testing.assert_allclose(dist.ppf(levels)[..., column], dist.ppf(q))
-    assert dist.ppf([]).shape == (4, 2, 0)
-
-
-def test_quantiles_never_cross(rng):
-    dist = random_mixture(rng, (20, 20))
-    levels = np.sort(np.concatenate([rng.uniform(size=20), 0.3 + 1e-16 * np.arange(300)]))
-    assert (np.diff(dist.ppf(levels), axis=-1) >= 0).all()
-
-
-def test_ppf_follows_the_units(rng):
-    means, stds = rng.normal(size=(20, 5)), np.exp(rng.normal(size=(20, 5)))
-    expected = NormalMixture(means, stds).ppf(LEVELS)
-    for unit in (1e-150, 1e-12, 1e12, 1e150):
-        dist = NormalMixture(unit * means, unit * stds)
-        np.testing.assert_allclose(dist.ppf(LEVELS) / unit, expected, rtol=1e-9)
-
-
-def test_interval_is_equal_tailed(rng):
-    dist = random_mixture(rng, (6, 3, 2))
-    lower, upper = np.moveaxis(dist.interval(0.8), -1, 0)
-    np.testing.assert_allclose(dist.cdf(lower), 0.1)
-    np.testing.assert_allclose(dist.cdf(upper), 0.9)
-
-
-@pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, np.nan], [[0.5]], "median"])
-def test_ppf_refuses_other_levels(rng, q):
-    with pytest.raises(ValueError, match="q must be"):
-        random_mixture(rng).ppf(q)
-
-
-@pytest.mark.parametrize("coverage", [0, 1, -0.5, 90, np.nan])
-def test_interval_refuses_other_coverages(rng, coverage):
-    with pytest.raises(ValueError, match="strictly between 0 and 1"):
-        random_mixture(rng).interval(coverage)
-
-
 # Continuous ranked probability score
 
 
 def test_crps_against_integration(rng):
-    dist, y = random_mixture(rng), rng.normal(scale=2, size=4)
-    for normal, observed, score in zip(each_row(dist), y, dist.crps(y), strict=True):
-        expected = integral(lambda x, n=normal: n.cdf(x).mean() ** 2, -40, observed)
-        expected += integral(lambda x, n=normal: n.sf(x).mean() ** 2, observed, 40)
+    dist, y = draw_mixture(rng), rng.normal(scale=2, size=4)
+    for normal, observed, score in zip(list_rows(dist), y, dist.crps(y), strict=True):
+        expected = integrate_between(lambda x, n=normal: n.cdf(x).mean() ** 2, -40, observed)
+        expected += integrate_between(lambda x, n=normal: n.sf(x).mean() ** 2, observed, 40)
         assert score == pytest.approx(expected, abs=1e-8)
 
 
@@ -263,7 +131,7 @@ def test_crps_of_point_masses(rng):
 
 @pytest.mark.parametrize("source", [0, np.random.RandomState(0), np.random.default_rng(0)])
 def test_sample_moments(rng, source):
-    dist = random_mixture(rng, (5, 3, 2))
+    dist = draw_mixture(rng, (5, 3, 2))
     draws = dist.sample(40_000, random_state=source)
     assert draws.shape == (3, 2, 40_000)
     error = dist.std / 200
@@ -280,18 +148,18 @@ def test_outputs_of_a_draw_share_the_component():
     np.testing.assert_array_equal(second, 5 * first)
 
 
-def test_sample_follows_the_seed(rng):
-    dist = random_mixture(rng)
+def test_one_seed_gives_the_same_sample(rng):
+    dist = draw_mixture(rng)
     np.testing.assert_array_equal(dist.sample(3, random_state=1), dist.sample(3, random_state=1))
     assert (dist.sample() != dist.sample()).any()
     assert dist.sample().shape == (4, 1)
 
 
-# The object
+# Rows, arguments and errors
 
 
 def test_rows_are_selected(rng):
-    dist = random_mixture(rng, aleatoric=np.full(4, 0.5))
+    dist = draw_mixture(rng, aleatoric=np.full(4, 0.5))
     mask = np.array([True, False, True, False])
     for rows, expected in [
         (slice(1, 3), [1, 2]),
@@ -317,7 +185,7 @@ def test_no_rows():
     assert dist.sample(5).shape == (0, 5)
 
 
-def test_arguments_are_neither_changed_nor_followed(rng):
+def test_the_mixture_and_the_arrays_of_the_caller_are_independent(rng):
     means, stds = rng.normal(size=(3, 4)), np.ones((3, 4))
     dist = NormalMixture(means, stds)
     before = dist.mean
@@ -325,7 +193,7 @@ def test_arguments_are_neither_changed_nor_followed(rng):
     np.testing.assert_array_equal(dist.mean, before)
     with pytest.raises(ValueError, match="read-only"):
         dist.means[0, 0] = 1
-    before[:] = 0  # the returned arrays belong to the caller
+    before[:] = 0  # the caller may change results
     means.flags.writeable = False
     assert np.shares_memory(NormalMixture(means, stds).means, means)
 
@@ -355,20 +223,20 @@ def test_containers_and_dtypes(rng):
         (np.empty((0, 3)), np.empty((0, 3)), "means must have at least one component"),
     ],
 )
-def test_refuses_bad_components(means, stds, message):
+def test_invalid_components_are_rejected(means, stds, message):
     with pytest.raises(ValueError, match=message):
         NormalMixture(means, stds)
 
 
-def test_refuses_bad_aleatoric():
+def test_an_invalid_aleatoric_part_is_rejected():
     for aleatoric, message in [([1.0, 1.0], "shape of one component"), ([-1.0], "negative")]:
         with pytest.raises(ValueError, match=f"aleatoric must .*{message}"):
             NormalMixture([[0.0]], [[1.0]], aleatoric=aleatoric)
 
 
 @pytest.mark.parametrize("method", ["log_pdf", "pdf", "cdf", "crps"])
-def test_refuses_other_shapes_and_nan(rng, method):
-    evaluate = getattr(random_mixture(rng), method)
+def test_other_shapes_and_nan_are_rejected(rng, method):
+    evaluate = getattr(draw_mixture(rng), method)
     for y in (np.zeros((4, 1)), np.zeros(3), np.zeros((4, 4)), [0.0]):
         with pytest.raises(ValueError, match=r"y must have the shape of the distribution, \(4,\)"):
             evaluate(y)
@@ -382,20 +250,20 @@ def test_point_masses_have_no_density():
         dist.log_pdf([0.0])
 
 
-def test_chunks_change_nothing(rng, monkeypatch):
-    dist, y = random_mixture(rng, (5, 40, 2)), rng.normal(size=(40, 2))
+def test_chunks_do_not_change_the_results(rng, monkeypatch):
+    dist, y = draw_mixture(rng, (5, 40, 2)), rng.normal(size=(40, 2))
 
-    def predict_all():
+    def compute_all():
         return [dist.mean, dist.std, dist.log_pdf(y), dist.cdf(y), dist.crps(y), dist.ppf(LEVELS)]
 
-    whole = predict_all()
+    whole = compute_all()
     monkeypatch.setattr(_arrays, "_CHUNK_FLOATS", 64)
-    for expected, chunked in zip(whole, predict_all(), strict=True):
+    for expected, chunked in zip(whole, compute_all(), strict=True):
         np.testing.assert_allclose(chunked, expected, rtol=1e-12)
 
 
 def test_memory_is_bounded(rng):
-    dist = random_mixture(rng, (100, 4_000))  # 3 MB; all pairs at once would take 320 MB
+    dist = draw_mixture(rng, (100, 4_000))  # 3 MB; all pairs at once would take 320 MB
     y = np.zeros(4_000)
     for compute in (
         lambda: dist.std,
@@ -411,7 +279,7 @@ def test_memory_is_bounded(rng):
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e155, 1e300])
-def test_numbers_of_any_size_follow_the_units(rng, unit):
+def test_moments_and_quantiles_scale_with_extreme_units(rng, unit):
     """Squares of such numbers are zero or infinite."""
     means, stds = rng.normal(size=(4, 3)), rng.uniform(0.1, 1, size=(4, 3))
     small, large = NormalMixture(means, stds), NormalMixture(unit * means, unit * stds)
@@ -420,7 +288,7 @@ def test_numbers_of_any_size_follow_the_units(rng, unit):
     np.testing.assert_allclose(large.ppf([0.05, 0.5]) / unit, small.ppf([0.05, 0.5]), rtol=1e-6)
 
 
-def test_nothing_underflows_where_numpy_raises(rng):
+def test_numpy_has_no_floating_point_errors_to_raise(rng):
     dist = NormalMixture(rng.normal(size=(3, 2)), np.full((3, 2), 0.1))
     with np.errstate(all="raise"):
         dist.interval(0.9999)
@@ -429,7 +297,7 @@ def test_nothing_underflows_where_numpy_raises(rng):
 
 
 @pytest.mark.parametrize(("seed", "error"), [("a", TypeError), (-1, ValueError)])
-def test_invalid_seed_is_named(seed, error):
+def test_invalid_seeds_are_rejected(seed, error):
     dist = NormalMixture(np.zeros((1, 2)), np.ones((1, 2)))
     with pytest.raises(error, match="random_state must be a non-negative int"):
         dist.sample(random_state=seed)

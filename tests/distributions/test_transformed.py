@@ -27,7 +27,7 @@ LOGNORMAL = stats.lognorm(s=SIGMA, scale=np.exp(MU))
 
 
 @pytest.fixture
-def one():
+def lognormal():
     """Three log-normal distributions."""
     return TransformedMixture(NormalMixture(MU[None], SIGMA[None]), LOG)
 
@@ -40,34 +40,34 @@ def mixed():
     return TransformedMixture(NormalMixture(means, stds), [LOG, SINH])
 
 
-def test_one_component_is_the_log_normal_of_scipy(one):
+def test_one_component_is_the_log_normal_of_scipy(lognormal):
     y, q = np.array([0.7, 2.0, 0.4]), np.array([0.01, 0.5, 0.9])
-    np.testing.assert_allclose(one.mean, LOGNORMAL.mean(), rtol=1e-9)
-    np.testing.assert_allclose(one.std, LOGNORMAL.std(), rtol=1e-7)
-    np.testing.assert_allclose(one.pdf(y), LOGNORMAL.pdf(y), rtol=1e-10)
-    np.testing.assert_allclose(one.log_pdf(1.3), LOGNORMAL.logpdf(1.3), rtol=1e-10)
-    np.testing.assert_allclose(one.cdf(y), LOGNORMAL.cdf(y), rtol=1e-10)
+    np.testing.assert_allclose(lognormal.mean, LOGNORMAL.mean(), rtol=1e-9)
+    np.testing.assert_allclose(lognormal.std, LOGNORMAL.std(), rtol=1e-7)
+    np.testing.assert_allclose(lognormal.pdf(y), LOGNORMAL.pdf(y), rtol=1e-10)
+    np.testing.assert_allclose(lognormal.log_pdf(1.3), LOGNORMAL.logpdf(1.3), rtol=1e-10)
+    np.testing.assert_allclose(lognormal.cdf(y), LOGNORMAL.cdf(y), rtol=1e-10)
     expected = np.stack([LOGNORMAL.ppf(level) for level in q], axis=-1)
-    np.testing.assert_allclose(one.ppf(q), expected, rtol=1e-9)
+    np.testing.assert_allclose(lognormal.ppf(q), expected, rtol=1e-9)
     expected = np.stack(LOGNORMAL.interval(0.9), axis=-1)
-    np.testing.assert_allclose(one.interval(0.9), expected, rtol=1e-9)
+    np.testing.assert_allclose(lognormal.interval(0.9), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("y", [1e-3, 0.3, 1.0, 4.0, 60.0])
-def test_crps_is_the_closed_form_of_the_log_normal(one, y):
+def test_crps_is_the_closed_form_of_the_log_normal(lognormal, y):
     # Baran and Lerch (2015), eq. (5).
     z = (np.log(y) - MU) / SIGMA
     phi = stats.norm.cdf
     expected = y * (2 * phi(z) - 1) - 2 * np.exp(MU + SIGMA**2 / 2) * (
         phi(z - SIGMA) + phi(SIGMA / np.sqrt(2)) - 1
     )
-    np.testing.assert_allclose(one.crps(y), expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(lognormal.crps(y), expected, rtol=1e-6, atol=1e-9)
 
 
-def test_the_mean_deviation_is_the_closed_form_of_the_log_normal(one):
+def test_the_mean_deviation_is_the_closed_form_of_the_log_normal(lognormal):
     # Twice the mean shortfall below the mean
     expected = 2 * np.exp(MU + SIGMA**2 / 2) * (2 * stats.norm.cdf(SIGMA / 2) - 1)
-    np.testing.assert_allclose(one.mean_deviation, expected, rtol=1e-6)
+    np.testing.assert_allclose(lognormal.mean_deviation, expected, rtol=1e-6)
 
 
 def test_the_density_integrates_to_one_and_to_the_distribution_function(mixed):
@@ -116,7 +116,7 @@ def test_a_linear_map_is_the_mixture_in_other_units(mixed):
     np.testing.assert_allclose(dist.crps(y), scaled.crps(y), rtol=1e-5)
 
 
-def test_parts_divide_the_variance_in_the_latent_ratio(mixed):
+def test_epistemic_and_aleatoric_parts_have_the_latent_ratio(mixed):
     np.testing.assert_allclose(mixed.std**2, mixed.epistemic**2 + mixed.aleatoric**2)
     latent = mixed.latent
     np.testing.assert_allclose(
@@ -145,29 +145,29 @@ def test_rows_are_selected(mixed):
         mixed[[[0, 1]]]
 
 
-def test_metrics_take_it(one):
+def test_metrics_accept_transformed_mixtures(lognormal):
     y = np.array([0.7, 2.0, 0.4])
-    assert nll(y, one) == pytest.approx(-LOGNORMAL.logpdf(y).mean())
-    assert crps(y, one) == pytest.approx(one.crps(y).mean())
-    assert 0 <= quantile_calibration_error(y, one) <= 1
+    assert nll(y, lognormal) == pytest.approx(-LOGNORMAL.logpdf(y).mean())
+    assert crps(y, lognormal) == pytest.approx(lognormal.crps(y).mean())
+    assert 0 <= quantile_calibration_error(y, lognormal) <= 1
 
 
-def test_bad_values_are_refused(one, mixed):
+def test_invalid_values_are_rejected(lognormal, mixed):
     with pytest.raises(ValueError, match="y must have the shape"):
-        one.cdf([1.0, 2.0])
+        lognormal.cdf([1.0, 2.0])
     with pytest.raises(ValueError, match="NaN"):
-        one.log_pdf(np.nan)
+        lognormal.log_pdf(np.nan)
     with pytest.raises(ValueError, match="maps must be one map"):
         TransformedMixture(mixed.latent, [LOG])
     with pytest.raises(ValueError, match="coverage must"):
-        one.interval(1.0)
+        lognormal.interval(1.0)
 
 
-def test_results_are_no_views_of_a_cache(one):
-    one.mean[:] = 0
-    one.std[:] = 0
-    assert (one.mean > 0).all()
-    assert (one.std > 0).all()
+def test_results_are_copies(lognormal):
+    lognormal.mean[:] = 0
+    lognormal.std[:] = 0
+    assert (lognormal.mean > 0).all()
+    assert (lognormal.std > 0).all()
 
 
 def test_no_rows():
@@ -176,7 +176,7 @@ def test_no_rows():
     assert empty.crps(np.ones(0)).shape == (0,)
 
 
-def test_pickle(mixed):
+def test_mixtures_can_be_pickled(mixed):
     dist = TransformedMixture(mixed.latent, [_Plain(), _Plain()])
     again = pickle.loads(pickle.dumps(dist))
     np.testing.assert_array_equal(again.mean, dist.mean)
@@ -196,7 +196,7 @@ class _Plain:
 
 
 def test_a_piecewise_linear_map_is_as_accurate_as_documented():
-    """The other route is a fine sum over the quantiles."""
+    """The second route is a fine sum over the quantiles."""
     rng = np.random.default_rng(0)
     (g,) = fit_target_transform(["quantile"], rng.lognormal(size=(1000, 1)), np.ones(1000)).maps
     means, stds = rng.normal(size=200), rng.uniform(0.1, 1, 200)

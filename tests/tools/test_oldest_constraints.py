@@ -1,3 +1,5 @@
+"""The tool that writes constraints for the oldest supported versions."""
+
 from tools.oldest_constraints import constraints
 
 

@@ -1,3 +1,5 @@
+"""The tool that reads commands from the README."""
+
 import pytest
 
 from tools import readme_command
@@ -26,7 +28,7 @@ def test_lines_that_end_with_a_backslash_are_one_command(readme):
         ),
     ],
 )
-def test_other_blocks_are_errors(readme, text, message):
+def test_invalid_blocks_are_errors(readme, text, message):
     readme.write_text(text, "utf-8")
     with pytest.raises(SystemExit, match=message):
         readme_command.command("run")

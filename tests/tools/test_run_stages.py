@@ -1,3 +1,5 @@
+"""The tool that runs the stages of `make check`."""
+
 import shutil
 
 import pytest
@@ -17,7 +19,7 @@ def _makefile(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def test_every_stage_runs_and_has_its_time(capfd):
+def test_every_stage_runs_and_its_time_is_printed(capfd):
     assert run_stages.run(["good", "good"]) == 0
     printed = capfd.readouterr().out
     assert printed.count("fine\n") == 2

@@ -1,3 +1,5 @@
+"""The tool that keeps the descriptions of shared parameters equal."""
+
 import shutil
 
 import pytest
@@ -40,7 +42,7 @@ def replace(path, old, new):
         ("PBPRegressor", "Number of features seen", "Features seen", "n_features_in_"),
     ],
 )
-def test_a_changed_text_is_found_and_mended(package, capsys, estimator, old, new, name):
+def test_a_changed_text_is_found_and_fixed(package, capsys, estimator, old, new, name):
     before = read(package)
     replace(find_file(package, estimator), old, new)
     assert run(package, "--check") == 1
@@ -49,16 +51,14 @@ def test_a_changed_text_is_found_and_mended(package, capsys, estimator, old, new
     assert read(package) == before
 
 
-def test_a_changed_reference_is_copied_with_the_numbers_of_the_other_references(package):
+def test_copied_references_get_the_numbers_of_the_other_docstring(package):
     replace(find_file(package, "DeltaUQRegressor"), "learnt ones ([3]_)", "learnt ones (see [3]_)")
     run(package, "--fix")
     assert run(package, "--check") == 0
     assert "(see [2]_)" in find_file(package, "DeltaUQClassifier").read_text("utf-8")
 
 
-def test_a_baseline_gets_the_first_sentence_and_the_classifier_of_deltauq_gets_the_whole_text(
-    package, capsys
-):
+def test_baselines_get_the_first_sentence_and_the_classifier_the_whole_text(package, capsys):
     text = "Most epochs, such as 0.5 `x`. 2nd sentence."
     replace(
         find_file(package, "DeltaUQRegressor"),
@@ -122,7 +122,7 @@ def test_defaults_may_differ(package):
     assert run(package, "--check") == 0
 
 
-def test_the_tables_name_only_what_is_documented():
+def test_the_tables_name_only_documented_parameters():
     docstrings = {}
     for source in read(shared_docs.PACKAGE).values():
         docstrings |= shared_docs.find_docstrings(source)

@@ -1,3 +1,5 @@
+"""The tool that joins the two files of constraints for `make works-with`."""
+
 import re
 import tomllib
 

@@ -1,4 +1,4 @@
-"""The small model of these tests."""
+"""A small model for the tests on other packages."""
 
 from sk_deltauq import DeltaUQRegressor
 

@@ -28,7 +28,7 @@ def regression():
 
 @pytest.fixture
 def model(regression):
-    """A fitted regressor, new for each test, because some packages change it."""
+    """A regressor that is fitted again for each test, because some packages change it."""
     return make_regressor().fit(regression.X_fit, regression.y_fit)
 
 

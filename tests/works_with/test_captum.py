@@ -23,7 +23,7 @@ def test_attributions_sum_to_the_change_from_the_baseline(regression_data, name)
     np.testing.assert_allclose(found.sum(dim=1), change, atol=0.02 * np.abs(y).std())
 
 
-def test_a_feature_without_effect_explains_nothing(classification_data):
+def test_attributions_to_a_constant_feature_are_zero(classification_data):
     X, y = classification_data
     X = np.column_stack([X, np.full(len(X), 3.0)])
     module = DeltaUQClassifier(max_iter=20, random_state=0).fit(X, y).to_torch()

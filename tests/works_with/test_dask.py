@@ -39,7 +39,7 @@ def test_grid_search_in_worker_processes(regression, client):
     assert os.getpid() not in pids
 
 
-def test_a_fitted_model_travels_to_workers(regression, client, model):
+def test_workers_predict_with_a_fitted_model(regression, client, model):
     future = client.submit(model.predict, regression.X_test, return_std=True)
     for found, expected in zip(
         future.result(), model.predict(regression.X_test, return_std=True), strict=True

@@ -38,7 +38,7 @@ def find_quantile(scores, coverage=0.9):
     return np.sort(scores)[int(np.ceil(coverage * (len(scores) + 1))) - 1]
 
 
-def test_split(regression, model):
+def test_split_conformal(regression, model):
     d = regression
     mapie = regressors.SplitConformalRegressor(model, confidence_level=0.9, prefit=True)
     mean, intervals = mapie.conformalize(d.X_cal, d.y_cal).predict_interval(d.X_test)
@@ -48,7 +48,7 @@ def test_split(regression, model):
     np.testing.assert_allclose(intervals[:, 1, 0], mean + half)
 
 
-def test_cross(regression):
+def test_cross_conformal(regression):
     d = regression
     cv = KFold(3)
     mapie = regressors.CrossConformalRegressor(make_regressor(), confidence_level=0.9, cv=cv)
@@ -68,7 +68,7 @@ def test_cross(regression):
     np.testing.assert_allclose(intervals[:, 1, 0], upper[rank - 1], rtol=1e-5)
 
 
-def test_residual_normalised_by_our_std_is_conformalize(regression, model):
+def test_residuals_normalised_by_our_std_equal_conformalize(regression, model):
     d = regression
     score = scores.ResidualNormalisedScore(Output(model, predict_std), prefit=True)
     mapie = regressors.SplitConformalRegressor(
@@ -79,7 +79,7 @@ def test_residual_normalised_by_our_std_is_conformalize(regression, model):
     np.testing.assert_allclose(intervals[:, :, 0], ours, rtol=1e-5)
 
 
-def test_residual_normalised_by_a_regressor_of_ours(regression, model):
+def test_residuals_may_be_normalised_by_our_regressor(regression, model):
     d = regression
     score = scores.ResidualNormalisedScore(make_regressor(), random_state=0)
     mapie = regressors.SplitConformalRegressor(
@@ -109,7 +109,7 @@ def test_conformalized_quantiles(regression, model):
     np.testing.assert_allclose(intervals[:, 1, 0], upper + margin)
 
 
-def test_our_regressors_have_no_quantile_loss_for_mapie_to_set(regression):
+def test_mapie_rejects_our_regressors_for_quantile_regression(regression):
     with pytest.raises(ValueError, match="estimator"):
         regressors.ConformalizedQuantileRegressor(make_regressor()).fit(
             regression.X_fit, regression.y_fit

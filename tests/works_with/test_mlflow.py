@@ -1,4 +1,4 @@
-"""mlflow stores a model and loads it again, by skops and by pickle."""
+"""mlflow stores and loads a model with skops and with pickle."""
 
 import numpy as np
 import pandas as pd
@@ -27,26 +27,26 @@ def model():
 def save(model, path, **params):
     import mlflow.sklearn
 
-    # Named, because mlflow would start another process to find them.
+    # mlflow would start another process to find the requirements.
     mlflow.sklearn.save_model(model, path, pip_requirements=["sk-deltauq"], **params)
 
 
-def test_by_skops_which_is_the_default(model, tmp_path):
+def test_save_and_load_with_skops(model, tmp_path):
     trusted = skops.get_untrusted_types(data=skops.dumps(model))
     assert all(name.startswith("sk_deltauq.") for name in trusted)
     save(model, tmp_path / "m", skops_trusted_types=trusted)
-    again = mlflow.sklearn.load_model(str(tmp_path / "m"))
-    assert_same_predictions(predict_all(again, X), predict_all(model, X))
+    loaded = mlflow.sklearn.load_model(str(tmp_path / "m"))
+    assert_same_predictions(predict_all(loaded, X), predict_all(model, X))
 
 
 @pytest.mark.parametrize("kind", ["pickle", "cloudpickle"])
-def test_by_pickle(model, kind, tmp_path):
+def test_save_and_load_with_pickle(model, kind, tmp_path):
     save(model, tmp_path / "m", serialization_format=kind)
-    again = mlflow.sklearn.load_model(str(tmp_path / "m"))
-    assert_same_predictions(predict_all(again, X), predict_all(model, X))
+    loaded = mlflow.sklearn.load_model(str(tmp_path / "m"))
+    assert_same_predictions(predict_all(loaded, X), predict_all(model, X))
 
 
-def test_as_a_function_of_a_table(model, tmp_path):
+def test_a_pyfunc_model_predicts_from_a_table(model, tmp_path):
     save(model, tmp_path / "m", serialization_format="cloudpickle")
     function = mlflow.pyfunc.load_model(str(tmp_path / "m"))
     np.testing.assert_array_equal(function.predict(X), model.predict(X))
@@ -61,7 +61,7 @@ def test_a_run_logs_and_loads_a_model(model, tmp_path, monkeypatch):
             info = mlflow.sklearn.log_model(
                 model, name="model", skops_trusted_types=trusted, pip_requirements=["sk-deltauq"]
             )
-        again = mlflow.sklearn.load_model(info.model_uri)
+        loaded = mlflow.sklearn.load_model(info.model_uri)
     finally:
         mlflow.set_tracking_uri(None)
-    assert_same_predictions(predict_all(again, X), predict_all(model, X))
+    assert_same_predictions(predict_all(loaded, X), predict_all(model, X))

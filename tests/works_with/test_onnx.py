@@ -1,4 +1,4 @@
-"""ONNX: the two exporters of torch, on all methods. ONNX Runtime predicts as the module."""
+"""ONNX: both exporters of torch on all methods. ONNX Runtime predicts the same as torch."""
 
 import io
 
@@ -34,7 +34,7 @@ def get_name(estimator):
 
 
 def export(module, rows, *, dynamo):
-    """Return a session for any number of rows."""
+    """Return a session that predicts any number of rows."""
     # The names of the outputs must not be names of operators, such as "mean".
     names = {"input_names": ["X"], "output_names": [f"y_{n}" for n in module(rows)._fields]}
     file = io.BytesIO()
@@ -70,7 +70,7 @@ def test_regressors(regression_data, estimator, dynamo, dtype):
     assert_same(export(module, torch.tensor(X[:5]), dynamo=dynamo), module, X)
 
 
-def test_without_noise_only_the_newer_exporter_keeps_the_rows_dynamic(regression_data):
+def test_without_noise_the_newer_exporter_keeps_the_rows_dynamic(regression_data):
     X, y = regression_data
     module = DeltaUQRegressor(**FEW, noise=None).fit(X, y).to_torch()
     assert_same(export(module, torch.tensor(X[:5]), dynamo=True), module, X)

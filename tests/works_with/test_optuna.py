@@ -8,7 +8,7 @@ optuna = pytest.importorskip("optuna")
 
 
 @pytest.fixture(autouse=True)
-def quiet():
+def hide_messages():
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     yield

@@ -10,7 +10,7 @@ from tests.works_with._models import make_regressor
 pl = pytest.importorskip("polars")
 
 
-def test_frames_are_arrays_with_names(regression, model):
+def test_frames_predict_the_same_as_arrays(regression, model):
     d = regression
     names = [f"x{i}" for i in range(10)]
     fitted = make_regressor().fit(pl.DataFrame(d.X_fit, schema=names), pl.Series(d.y_fit))

@@ -11,14 +11,14 @@ shap = pytest.importorskip("shap")
 
 
 @pytest.fixture
-def few(regression):
-    """Four features only, so that all 16 coalitions can be listed."""
+def four_features(regression):
+    """Rows with four features, because their 16 coalitions can be listed."""
     columns = [2, 3, 8, 9]
     return regression.X_fit[:, columns], regression.y_fit, regression.X_test[:2, columns]
 
 
-def test_values_of_the_std_are_exact(few):
-    X, y, rows = few
+def test_shap_values_of_the_std_are_exact(four_features):
+    X, y, rows = four_features
     model = make_regressor().fit(X, y)
 
     def predict_std(X):
@@ -42,7 +42,7 @@ def test_values_of_the_std_are_exact(few):
             assert explanation.values[i, j] == pytest.approx(gain, abs=1e-3)
 
 
-def test_values_of_the_epistemic_part_sum_to_it(regression, model):
+def test_shap_values_of_the_epistemic_std_sum_to_the_std(regression, model):
     def predict_epistemic(X):
         return model.predict_uncertainty(X).epistemic
 

@@ -22,7 +22,7 @@ X = rng.normal(size=(60, 3))
 Y = np.exp(X[:, 0] + 0.2 * rng.normal(size=60))
 
 
-def fitted(name, **params):
+def fit_estimator(name, **params):
     cls = getattr(sk_deltauq, name, None) or getattr(baselines, name)
     known = cls().get_params()
     model = cls(**{key: value for key, value in {**SMALL, **params}.items() if key in known})
@@ -38,13 +38,13 @@ def roundtrip(model, others=()):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_estimator_predicts_the_same_and_continues_training(name):
-    model = fitted(name, target_transform="yeo-johnson", early_stopping=True)
-    again = roundtrip(model)
-    assert_same_predictions(predict_all(again, X), predict_all(model, X))
+    model = fit_estimator(name, target_transform="yeo-johnson", early_stopping=True)
+    loaded = roundtrip(model)
+    assert_same_predictions(predict_all(loaded, X), predict_all(model, X))
     y = model.predict(X)
-    for one in (model, again):
+    for one in (model, loaded):
         one.set_params(early_stopping=False).partial_fit(X, y)
-    assert_same_predictions(predict_all(again, X), predict_all(model, X))
+    assert_same_predictions(predict_all(loaded, X), predict_all(model, X))
 
 
 @pytest.mark.parametrize(
@@ -57,25 +57,25 @@ def test_every_estimator_predicts_the_same_and_continues_training(name):
     ids=str,
 )
 def test_options(params):
-    model = fitted("DeltaUQRegressor", **params)
+    model = fit_estimator("DeltaUQRegressor", **params)
     assert_same_predictions(predict_all(roundtrip(model), X), predict_all(model, X))
 
 
-def test_a_table_with_categories_and_gaps():
+def test_a_table_with_categories_and_missing_values():
     table = pd.DataFrame({"size": X[:, 0], "town": ["Rome", "Oslo", None] * 20})
     table.loc[::5, "size"] = np.nan
     model = sk_deltauq.DeltaUQRegressor(**{**SMALL, "early_stopping": False}).fit(table, Y)
-    again = roundtrip(model, others=["numpy.dtype"])  # of scikit-learn's SimpleImputer
-    assert_same_predictions(predict_all(again, table), predict_all(model, table))
+    loaded = roundtrip(model, others=["numpy.dtype"])  # of scikit-learn's SimpleImputer
+    assert_same_predictions(predict_all(loaded, table), predict_all(model, table))
 
 
 def test_a_pipeline():
-    model = make_pipeline(StandardScaler(), fitted("DeepEnsembleRegressor")).fit(X, Y)
+    model = make_pipeline(StandardScaler(), fit_estimator("DeepEnsembleRegressor")).fit(X, Y)
     found = roundtrip(model).predict(X, return_std=True)
     np.testing.assert_array_equal(found, model.predict(X, return_std=True))
 
 
-def test_a_module_needs_trust_of_its_own():
-    model = fitted("DeltaUQRegressor", module=torch.nn.Linear)
-    again = roundtrip(model, others=["torch.nn.modules.linear.Linear"])
-    assert_same_predictions(predict_all(again, X), predict_all(model, X))
+def test_the_module_of_the_user_needs_extra_trust():
+    model = fit_estimator("DeltaUQRegressor", module=torch.nn.Linear)
+    loaded = roundtrip(model, others=["torch.nn.modules.linear.Linear"])
+    assert_same_predictions(predict_all(loaded, X), predict_all(model, X))

@@ -1,4 +1,4 @@
-"""skrub: `tabular_pipeline` prepares a table with text, dates and gaps."""
+"""skrub: `tabular_pipeline` prepares a table with text, dates and missing values."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Files of stored models: damaged ones, and what the file holds."""
+"""Files of `save`: invalid content, no code, other processes, and other devices."""
 
 import json
 import subprocess
@@ -10,13 +10,8 @@ import torch
 
 from sk_deltauq import DeltaUQClassifier, load
 from sk_deltauq._storage.files import read_file, write_file
-from tests._helpers import (
-    assert_same_predictions,
-    classifier,
-    predict_all,
-    regressor,
-)
-from tests._stored_data import LABELS, N, X, Y, target
+from tests._helpers import assert_same_predictions, classifier, predict_all, regressor
+from tests._persistence_data import LABELS, N, X, Y, target
 
 
 @pytest.fixture
@@ -25,24 +20,24 @@ def path(tmp_path):
     return tmp_path / "model.safetensors"
 
 
-def change(path, function):
-    """Change the content of a file, with the right checksum."""
+def change_file(path, function):
+    """Change the content of a file, and write it with the correct checksum."""
     content, arrays = read_file(path)
     function(content, arrays)
     write_file(path, content, arrays)
 
 
-def test_an_unknown_class_is_not_looked_up(path):
-    change(path, lambda content, arrays: content["objects"][0].__setitem__(0, "os.system"))
+def test_load_rejects_unknown_classes(path):
+    change_file(path, lambda content, arrays: content["objects"][0].__setitem__(0, "os.system"))
     with pytest.raises(ValueError, match=r"class 'os\.system', which this version"):
         load(path)
 
 
-def test_an_object_that_is_no_model_is_refused(path):
-    change(path, lambda content, arrays: content.update(model={"object": 1}))
+def test_load_rejects_objects_that_are_no_models(path):
+    change_file(path, lambda content, arrays: content.update(model={"object": 1}))
     with pytest.raises(ValueError, match=r"holds an object of <class .*, no model of sk_deltauq"):
         load(path)
-    change(path, lambda content, arrays: content.update(model=[1]))
+    change_file(path, lambda content, arrays: content.update(model=[1]))
     with pytest.raises(ValueError, match="holds an object of <class 'list'>"):
         load(path)
 
@@ -55,17 +50,17 @@ def test_an_object_that_is_no_model_is_refused(path):
         lambda content, arrays: content["objects"][0].pop(),
     ],
 )
-def test_a_file_that_lacks_something_is_refused(path, function):
-    change(path, function)
+def test_load_rejects_incomplete_files(path, function):
+    change_file(path, function)
     with pytest.raises(ValueError, match=r"model\.safetensors does not hold what this version"):
         load(path)
 
 
-def test_arrays_of_another_shape_are_refused(path):
+def test_load_rejects_arrays_of_another_shape(path):
     def shorten(content, arrays):
         arrays.update({n: a[:-1] for n, a in arrays.items() if a.ndim == 3})
 
-    change(path, shorten)
+    change_file(path, shorten)
     with pytest.raises(ValueError, match="The stored weights do not fit the network"):
         load(path)
 
@@ -81,9 +76,7 @@ def test_the_file_holds_no_code_and_little_text(model, tmp_path):
     assert len(content) < 20_000
 
 
-def test_another_process_predicts_the_same_without_an_optimizer_and_keeps_the_global_state(
-    path, global_state_is_kept
-):
+def test_another_process_predicts_the_same_and_keeps_the_global_state(path, global_state_is_kept):
     load(path).predict(X)
     code = f"""if True:
         import sys
@@ -104,12 +97,12 @@ def test_another_process_predicts_the_same_without_an_optimizer_and_keeps_the_gl
     np.testing.assert_array_equal(np.frombuffer(done.stdout), expected)
 
 
-def test_where_there_is_no_gpu_the_model_is_on_the_cpu(tmp_path, monkeypatch):
+def test_without_a_gpu_the_model_is_loaded_on_the_cpu(tmp_path, monkeypatch):
     model = DeltaUQClassifier(max_iter=2, random_state=0).fit(X, LABELS)
     settings = model._trained_.settings
     vars(model._trained_)["settings"] = type(settings)(**{**vars(settings), "device": "cuda:0"})
     model.save(tmp_path / "model")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.warns(UserWarning, match=r"device='cuda:0', which is not available.* on the CPU"):
-        again = load(tmp_path / "model")
-    assert_same_predictions(predict_all(again, X), predict_all(model, X))
+        loaded = load(tmp_path / "model")
+    assert_same_predictions(predict_all(loaded, X), predict_all(model, X))
