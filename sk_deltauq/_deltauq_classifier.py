@@ -47,7 +47,7 @@ class DeltaUQClassifier(NetworkClassifier):
         Number of anchors in prediction. With `anchors="random"`, all rows if there are fewer.
     n_neighbors : int, default=16
         Number of nearest training rows for `anchors="neighbours"`; at most a quarter of the
-        distinct rows.
+        distinct rows, or two for 4 to 11 distinct rows.
     neighbor_search : {"exact", "approximate"}, default="exact"
         How to find the neighbours. "approximate" compares a row with the most similar clusters of
         training rows only. It misses a few neighbours, and more of them if many features are

@@ -283,6 +283,15 @@ def test_few_rows(n, distinct):
     assert_finite(predict_all(model, np.array([[0.0], [0.4], [1.0], [9.0]])))
 
 
+@pytest.mark.filterwarnings("ignore::sk_deltauq.exceptions.UncertaintyWarning")
+@pytest.mark.parametrize(("n", "has_spread"), [(3, False), (4, True), (7, True)])
+def test_one_network_has_an_epistemic_part_from_four_rows_on(n, has_spread):
+    X = np.linspace(0, 1, n)[:, None]
+    model = make(noise=None, widening=0, early_stopping=False).fit(X, np.sin(6 * X[:, 0]))
+    epistemic = model.predict_uncertainty(np.array([[0.1], [0.45], [0.7]])).epistemic
+    assert (epistemic > 0).tolist() == [has_spread] * 3
+
+
 def test_equal_seeds_give_equal_models():
     X, y = rough_data()
     assert_same_predictions(*(predict_all(make(n_members=2).fit(X, y), X) for _ in range(2)))

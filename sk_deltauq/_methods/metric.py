@@ -18,8 +18,10 @@ from sk_deltauq._methods.pool import Pool, PoolRows
 # Neighbours that compete for each row: more than prediction uses, so that the metric can choose.
 _N_CANDIDATES = 32
 
-# With few rows, a quarter of them are neighbours.
+# With few rows, a quarter of them are neighbours. From four rows on there are at least two, so
+# that anchors differ.
 _ROWS_PER_NEIGHBOUR = 4
+_LEAST_NEIGHBOURS = 2
 
 # Rows whose errors count, and rows in each step.
 _N_QUERIES = 8192
@@ -106,7 +108,9 @@ class Metric:
 
 def count_neighbors(rows: PoolRows, n_neighbors: int) -> int:
     """Return how many neighbours a row can have, at most `n_neighbors`."""
-    return max(min(n_neighbors, len(rows.distinct.x) // _ROWS_PER_NEIGHBOUR), 1)
+    n_rows = len(rows.distinct.x)
+    least = _LEAST_NEIGHBOURS if n_rows >= _ROWS_PER_NEIGHBOUR else 1
+    return min(n_neighbors, max(n_rows // _ROWS_PER_NEIGHBOUR, least))
 
 
 def learn_metric(rows: PoolRows, is_trained: torch.Tensor, generator: torch.Generator) -> Metric:

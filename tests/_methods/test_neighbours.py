@@ -21,9 +21,10 @@ from tests._methods.neighbour_data import (
 )
 
 
-def test_few_rows_have_few_neighbours():
-    _, network, _ = make_network(make_data(13), n_neighbors=16)
-    assert network.subsets.shape == (4, 3)
+@pytest.mark.parametrize(("n_rows", "expected"), [(3, 1), (4, 2), (11, 2), (13, 3), (80, 16)])
+def test_few_rows_have_few_neighbours(n_rows, expected):
+    _, network, _ = make_network(make_data(n_rows), n_neighbors=16)
+    assert network.subsets.shape == (4, expected)
 
 
 def test_a_smaller_pool_is_a_sample_of_the_rows():
@@ -72,9 +73,10 @@ def test_the_number_of_neighbours_grows_with_the_rows():
     assert network.subsets.shape[1] == 6
 
 
-def test_one_neighbour_of_one_network_has_no_spread():
-    data = make_data(7)
-    method = NearestAnchors(4, 6)
+@pytest.mark.parametrize(("n_rows", "n_neighbors"), [(3, 6), (30, 1)])
+def test_one_neighbour_of_one_network_has_no_spread(n_rows, n_neighbors):
+    data = make_data(n_rows)
+    method = NearestAnchors(4, n_neighbors)
     with pytest.warns(UncertaintyWarning, match="one neighbour.*epistemic standard deviation is"):
         method.draw(method.network(make_spec(D, 2, range(1))), make_context(data))
     with warnings.catch_warnings():
