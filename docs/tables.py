@@ -10,14 +10,16 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks_uci.analysis.tables import escape, write_pipes
+from benchmarks_uci.analysis.verdicts import tabulate_verdicts
 from benchmarks_uci.classification import goals as classification_goals
 from benchmarks_uci.classification import report as classification
 from benchmarks_uci.csv_files import read_scores
 from benchmarks_uci.datasets import EMBEDDED, SETS
 from benchmarks_uci.intervals import choice, conformal, simulated
+from benchmarks_uci.optimisation import goals as optimisation_goals
 from benchmarks_uci.optimisation import report as optimisation
 from benchmarks_uci.optimisation import spread
-from benchmarks_uci.regression import widening
+from benchmarks_uci.regression import goals, widening
 from benchmarks_uci.regression.methods import ABLATIONS, LARGE, METHODS, PRESETS
 from benchmarks_uci.regression.protocols import PROTOCOLS
 from benchmarks_uci.speed.results import HEADERS, Result
@@ -193,6 +195,9 @@ TABLES = {
         for column in ("score", "coverage")
     },
     "optimisation": optimisation.write_committed,
+    "optimisation-goals": lambda: tabulate_verdicts(optimisation_goals.judge_all()).render(
+        "markdown"
+    ),
     "optimisation-large": optimisation.write_large,
     "optimisation-cost": optimisation.write_cost,
     "optimisation-spread": lambda: spread.tabulate(read_scores(spread.COMMITTED)).render(
@@ -204,5 +209,7 @@ TABLES = {
     "trust uci": lambda: compare_versions("random80"),
     **{f"trust {name}": lambda name=name: compare_versions(name) for name in ("gap", "tail")},
     **{f"widening {name}": partial(widening.write_table, name) for name in ("gap", "tail")},
+    "goals by set": lambda: goals.tabulate_figures().render("markdown"),
+    "goals over sets": lambda: tabulate_verdicts(goals.judge_all()).render("markdown"),
     **{f"speed {name}": lambda name=name: list_speed(name) for name in ("cpu", "gpu")},
 }

@@ -22,7 +22,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "optimisation"
 
 def write_committed() -> str:
     """Write the table of the committed searches, and how to read it, as Markdown."""
-    run = _read_committed([*PAPER])
+    run = read_committed([*PAPER])
     if run.empty:
         return "No searches are committed yet. The command above runs them."
     table, explained = tabulate_run(run, STUDY, "auc")
@@ -32,7 +32,7 @@ def write_committed() -> str:
 
 def write_large() -> str:
     """Write the committed searches with many evaluations and parameters, as Markdown."""
-    run = _read_committed([*LARGE])
+    run = read_committed([*LARGE])
     if run.empty:
         return "No large searches are committed yet. The command above runs them."
     metrics = [STUDY.metrics[name] for name in ("auc", "step_seconds")]
@@ -51,9 +51,9 @@ def write_large() -> str:
     return "\n\n".join([caption, table.render("markdown"), write_bullets(lines)])
 
 
-def _read_committed(data: list[str]) -> pd.DataFrame:
+def read_committed(data: list[str], results: Path = RESULTS) -> pd.DataFrame:
     """Read the committed searches of some functions; no rows if there are none."""
-    path = RESULTS / "search-default.csv"
+    path = results / "search-default.csv"
     records = [r for r in read(path, STUDY) if r["data"] in data] if path.exists() else []
     frame = make_frame(records, STUDY)
     return next((run for _, run in split_runs(frame)), frame)
@@ -92,7 +92,7 @@ def _compare(run: pd.DataFrame) -> list[str]:
     """For each method, count the functions on which Delta-UQ is better, and test over them."""
     lines = []
     for method in run["method"].cat.categories.drop(REFERENCE):
-        pairs, n_designs = _pair(run, "auc", method)
+        pairs, n_designs = pair_methods(run, "auc", method)
         if not len(pairs):
             continue
         differences = (pairs[REFERENCE] - pairs[method]).to_numpy()
@@ -111,8 +111,8 @@ def _compare_cost(run: pd.DataFrame, method: str) -> list[str]:
     if not {REFERENCE, method} <= {*run["method"]}:
         return []
     title, reference = STUDY.methods[method].title, STUDY.methods[REFERENCE].title
-    auc, n_designs = _pair(run, "auc", method)
-    seconds, _ = _pair(run, "step_seconds", method)
+    auc, n_designs = pair_methods(run, "auc", method)
+    seconds, _ = pair_methods(run, "step_seconds", method)
     differences = auc[REFERENCE] - auc[method]
     ratio = np.exp(np.mean(np.log(seconds[method] / seconds[REFERENCE])))
     return [
@@ -123,7 +123,7 @@ def _compare_cost(run: pd.DataFrame, method: str) -> list[str]:
     ]
 
 
-def _pair(run: pd.DataFrame, score: str, method: str) -> tuple[pd.DataFrame, str]:
+def pair_methods(run: pd.DataFrame, score: str, method: str) -> tuple[pd.DataFrame, str]:
     """Return means of Delta-UQ and a method over the designs that both finished.
 
     The rows are the functions. The number of designs is a text: it may differ between functions.
