@@ -42,24 +42,26 @@ def read_run(protocol: str, folder: Path = RESULTS) -> pd.DataFrame:
 
 
 def tabulate_figures(folder: Path = RESULTS) -> Table:
-    """One row per goal with a figure for each set, one column per set: goal and measured mean.
+    """One row per set, one column per goal with a figure for each set: goal and measured mean.
 
     A cell is bold if the goal is reached, and has a dash unless the method has all splits.
     """
-    rows, bold = [], set()
-    for i, (protocol, score, method, needed, goals) in enumerate(FIGURES):
+    headers, columns, bold = ["set"], [[*SETS]], set()
+    for j, (protocol, score, method, needed, goals) in enumerate(FIGURES, start=1):
         metric = STUDY.metrics[score]
         means = _read_means(read_run(protocol, folder), score, method)
-        cells = []
-        for j, (data, goal) in enumerate(zip(SETS, goals, strict=True)):
+        headers.append(
+            f"{method}: {metric.title}, {protocol}, {'asked' if needed else 'hoped for'}"
+        )
+        columns.append([])
+        for i, (data, goal) in enumerate(zip(SETS, goals, strict=True)):
             value = means[data]
             measured = "-" if isnan(value) else format_value(value, nan, metric)
-            cells.append(f"{goal:g} → {measured}")
+            columns[j].append(f"{goal:g} → {measured}")
             if value <= goal:
-                bold.add((i, j + 2))
-        title = f"{metric.title}, {protocol}, {'asked' if needed else 'hoped for'}"
-        rows.append([method, title, *cells])
-    return Table("Goals by set", ["method", "score", *SETS], rows, bold, n_left=2)
+                bold.add((i, j))
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    return Table("Goals by set", headers, rows, bold)
 
 
 def judge_all(folder: Path = RESULTS) -> Iterator[Verdict]:
