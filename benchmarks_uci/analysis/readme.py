@@ -23,11 +23,13 @@ WIDTH = 100  # of a line
 def write_block(records: list[dict], study: Study) -> str:
     """Write what stands between two markers: one table of means, and how to read it.
 
-    Methods that did not run have no column.
+    Methods that did not run on every set have no column.
     """
     [((protocol, _), run)] = split_runs(make_frame(records, study))
     means = select_complete(summarise(run, next(iter(study.metrics.values()))))
-    methods = [name for name in study.readme if name in set(run["method"])]
+    n_sets = run.groupby("method", observed=True)["data"].nunique().to_dict()
+    most = run["data"].nunique()
+    methods = [name for name in study.readme if n_sets.get(name) == most]
     shown = means.reindex(columns=methods).rename(columns=dict(study.readme))
     published = pd.DataFrame({column.title: column.values for column in study.published(protocol)})
     shown[study.sentences["published"]] = published.reindex(shown.index).min(axis="columns")
