@@ -21,6 +21,17 @@ def _check_thread_count():
 
 
 @pytest.fixture
+def two_threads():
+    """Run the test with two threads of torch, and fail if the test changes their number."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    count = torch.get_num_threads()
+    torch.set_num_threads(before)
+    assert count == 2
+
+
+@pytest.fixture
 def global_state_is_kept():
     """Fail if the test changes NumPy's or torch's global random state, or torch's settings."""
     before = _global_state()

@@ -198,16 +198,6 @@ def test_predict_is_pure(fitted):
         assert_same_predictions(predict_all(model, X), first)
 
 
-@pytest.fixture
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    count = torch.get_num_threads()
-    torch.set_num_threads(before)
-    assert count == 2
-
-
 @pytest.mark.usefixtures("two_threads")
 def test_several_threads_predict_the_same(fitted):
     model, X = fitted

@@ -11,14 +11,6 @@ from sk_deltauq import DeltaUQRegressor
 from sk_deltauq._host import map_in_threads, one_thread
 
 
-@pytest.fixture
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.usefixtures("two_threads")
 def test_one_thread_sets_the_count_and_restores_it():
     with one_thread():
@@ -88,4 +80,5 @@ def test_predictions_do_not_depend_on_the_number_of_threads(regression_data):
     shared = model.predict(X, return_std=True)
     torch.set_num_threads(1)
     alone = model.predict(X, return_std=True)
+    torch.set_num_threads(2)
     np.testing.assert_array_equal(shared, alone)

@@ -61,7 +61,7 @@ def assert_close(found, expected):
 
 
 class Note(Callback):
-    """Keeps what each event of skorch passes on."""
+    """Record the arguments of each event of skorch."""
 
     def __init__(self):
         self.events = []
@@ -76,7 +76,7 @@ class Note(Callback):
         self.events.append(("epoch begins", len(dataset_train)))
 
     def on_epoch_end(self, net, dataset_train=None, **kwargs):
-        # The batches of this epoch alone are still there.
+        # The history keeps the batches of the current epoch only.
         self.events.append(("epoch ends", len(dataset_train), len(net.history[-1, "batches"])))
         if len(net.history) > 1:
             assert net.history[-2]["batches"] == []

@@ -1,4 +1,4 @@
-"""The moving average of the weights, and what a fit ends with."""
+"""The moving average of the weights, and the weights at the end of a fit."""
 
 from types import SimpleNamespace
 
@@ -53,7 +53,7 @@ def run(values, n_epochs):
     return averages
 
 
-def test_it_is_the_weighted_mean_of_the_definition():
+def test_average_equals_the_weighted_mean_of_the_definition():
     values = np.random.default_rng(0).normal(size=(12, 2, 3)).astype(np.float32)
     averages = run(values, n_epochs=4)
     for epoch in range(12):
@@ -67,7 +67,7 @@ def test_it_is_the_weighted_mean_of_the_definition():
         np.testing.assert_allclose(averages[epoch], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_an_error_in_the_context_puts_the_weights_back():
+def test_error_in_the_context_restores_the_weights():
     net = Net(Module())
     average = WeightAverage(net, 2)
     net.module_.core.floats[:] = 1
@@ -89,7 +89,7 @@ def tied(n_in, n_out):
     return nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), nn.Linear(n_in, n_out))
 
 
-def test_tied_weights_are_averaged_and_put_back_once():
+def test_tied_weights_are_averaged_and_restored_once():
     net = Net(tied(3, 2))
     layers = [net.module_.core[i] for i in (0, 2, 4)]
     average, values = WeightAverage(net, 5), []
@@ -107,7 +107,7 @@ def test_tied_weights_are_averaged_and_put_back_once():
     assert torch.equal(values[-1][0], values[-1][1]), "the two layers share one weight"
 
 
-def test_a_buffer_that_views_the_start_of_a_parameter_does_not_replace_it():
+def test_buffer_that_views_part_of_a_parameter_does_not_replace_it():
     module = nn.Module()
     module.weight = nn.Parameter(torch.zeros(4))
     module.register_buffer("head", module.weight.detach()[:2])
@@ -121,8 +121,8 @@ def test_a_buffer_that_views_the_start_of_a_parameter_does_not_replace_it():
     assert module.weight.tolist() == [3.0] * 4
 
 
-def test_the_masks_of_a_network_are_not_averaged(regression_data):
-    """They are constant, and larger than the weights: copying them would cost time per epoch."""
+def test_masks_of_a_network_are_not_averaged(regression_data):
+    """Masks are constant and larger than the weights, so each copy would take time."""
     net = MCDropoutRegressor((4,), max_iter=2, random_state=0).fit(*regression_data).net_
     net.module_.masks.fill_(7.0)
     average = WeightAverage(net, 3)
@@ -133,7 +133,7 @@ def test_the_masks_of_a_network_are_not_averaged(regression_data):
 
 
 def test_averaging_does_not_change_the_training_of_tied_weights(regression_data):
-    """The held-out rows see the average after each epoch; the next epoch must not."""
+    """The average serves the held-out rows; the next epoch starts from the last weights."""
     params = {"module": tied, "max_iter": 6, "n_iter_no_change": 6, "random_state": 0}
     one, averaged = (
         DeltaUQRegressor(averaging=n, early_stopping=True, **params).fit(*regression_data)
@@ -145,7 +145,7 @@ def test_averaging_does_not_change_the_training_of_tied_weights(regression_data)
 
 
 @pytest.mark.parametrize("module", [None, tied])
-def test_a_fit_ends_with_the_mean_of_its_epochs(regression_data, module):
+def test_fit_without_early_stopping_ends_with_the_mean_of_its_epochs(regression_data, module):
     """Without early stopping, and over no more epochs than are averaged: the plain mean."""
     X, y = regression_data
     params = {"module": module, "early_stopping": False, "tol": 0.0, "random_state": 0}
@@ -159,7 +159,7 @@ def test_a_fit_ends_with_the_mean_of_its_epochs(regression_data, module):
         torch.testing.assert_close(mean, torch.stack(values).mean(0))
 
 
-def test_buffers_of_a_users_module_are_averaged_with_its_weights(regression_data):
+def test_buffers_of_a_user_module_are_averaged(regression_data):
     X, y = regression_data
 
     def module(n_in, n_out):

@@ -17,6 +17,6 @@ from sk_deltauq._training.rows import resolve_batch_size
         (64, 10, 10),
     ],
 )
-def test_batch_size(batch_size, n_rows, expected):
+def test_batch_size_is_resolved_and_limited_to_the_rows(batch_size, n_rows, expected):
     assert resolve_batch_size(batch_size, n_rows) == expected
     assert not torch.is_tensor(resolve_batch_size(batch_size, n_rows))

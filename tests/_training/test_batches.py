@@ -1,4 +1,4 @@
-"""Rows of each member, what a method draws from them, and mini-batches, to the last number."""
+"""Rows of each member, random draws from them, and mini-batches: exact values."""
 
 import math
 from collections import Counter
@@ -38,16 +38,16 @@ def make_rows(weights=None, train=TRAIN):
     )
 
 
-def test_the_length_is_the_number_of_rows_of_all_members():
+def test_length_is_the_number_of_all_rows():
     assert len(make_rows()) == 12
 
 
-def test_places_are_counted_among_the_training_rows_of_each_member():
+def test_pick_counts_places_among_training_rows_of_each_member():
     picked = make_rows().pick([torch.tensor([6, 0]), torch.tensor([1, 1])])
     assert picked.tolist() == [[9, 0], [10, 10]]
 
 
-def test_each_member_draws_its_order_from_its_own_generator():
+def test_permutations_come_from_the_generator_of_each_member():
     expected = [torch.randperm(7, generator=g).tolist() for g in generators()]
     assert [p.tolist() for p in make_rows().draw_permutations()] == expected
     assert expected[0] != expected[1]
@@ -107,7 +107,7 @@ def test_weighted_rows_are_drawn_in_proportion_to_their_weights():
     assert places.max() > 9_990, "the last rows are drawn too"
 
 
-def test_the_callers_default_device_does_not_change_the_draws():
+def test_default_device_of_the_caller_does_not_change_the_draws():
     rows, others = make_rows(), make_rows()
     expected = rows.draw_permutations()
     with torch.device("meta"):
@@ -131,8 +131,8 @@ def test_the_callers_default_device_does_not_change_the_draws():
         (9, [7]),
     ],
 )
-def test_an_epoch_is_cut_into_batches_of_equal_size(batch_size, sizes):
-    """Up to one row; the order of the larger ones is the order of rounded edges."""
+def test_epoch_is_split_into_batches_of_equal_size(batch_size, sizes):
+    """Sizes differ by at most one row."""
     batches = list(Batches(make_rows(), batch_size))
     found = [y.shape[-1] for _, (y, _) in batches]
     assert sum(found) == 7
@@ -162,15 +162,15 @@ def test_batches_follow_the_order_of_each_member(per_gather, monkeypatch):
     np.testing.assert_array_equal(w, weights[expected])
 
 
-def test_a_second_pass_is_another_epoch():
+def test_second_pass_has_another_order():
     batches = Batches(make_rows(), 7)
     ((first,), _), ((second,), _) = (next(iter(batches)) for _ in range(2))
     assert not torch.equal(first, second)
 
 
 @pytest.mark.parametrize("limit", [1, 2 * 2 * (2 + 1 + 3), 2 * 2 * 2 * (2 + 1 + 3), 10_000])
-def test_extra_inputs_come_for_the_samples_of_each_batch(limit, monkeypatch):
-    """One call for as many batches as fit into the limit of one gather."""
+def test_extra_inputs_match_the_samples_of_each_batch(limit, monkeypatch):
+    """One call serves as many batches as fit into one gather."""
     monkeypatch.setattr(module, "_GATHER_ELEMENTS", limit)
     calls, epochs = [], []
 
@@ -200,12 +200,12 @@ def test_extra_inputs_come_for_the_samples_of_each_batch(limit, monkeypatch):
 @pytest.mark.parametrize(
     ("n_rows", "expected"), [(1, 1), (31, 31), (32, 32), (2047, 32), (2049, 64), (10**7, 1024)]
 )
-def test_the_automatic_batch_size_is_a_power_of_two_near_the_root(n_rows, expected):
-    """Between 45.25, the geometric mean of 32 and 64, and its square 2048 it changes."""
+def test_automatic_batch_size_is_a_power_of_two_near_the_root(n_rows, expected):
+    """The root is rounded at 45.25, the geometric mean of 32 and 64, so at 2048 rows."""
     assert resolve_batch_size("auto", n_rows) == expected
 
 
-def test_numbers_of_one_member_are_not_used_for_another():
+def test_wrong_number_of_members_raises():
     """A list of places or generators of the wrong length is an error, not a shorter result."""
     with pytest.raises(ValueError, match="zip"):
         make_rows().pick([torch.tensor([0])])
@@ -222,7 +222,7 @@ def make_data(n=40, n_classes=None, weights=None):
     return FitData(x.numpy(), x, x[:, :1] * 3, weights, labels)
 
 
-def test_rows_get_weights_of_mean_one_and_members_their_folds():
+def test_assign_rows_scales_weights_and_assigns_folds():
     weights = torch.linspace(1, 5, 40)
     data, own = make_data(weights=weights), generators(4)
     plan, members = HoldOutPlan(n_folds=4, n_networks=3), [0, 0, 2, 1]
@@ -238,7 +238,7 @@ def test_rows_get_weights_of_mean_one_and_members_their_folds():
     assert rows.generators is own
 
 
-def test_the_number_of_classes_leaves_fewer_rows_to_hold_out():
+def test_classes_leave_fewer_rows_to_hold_out():
     """Without one row of each class, 18 rows are left for five folds."""
     settings = make_settings(early_stopping="auto", n_members=1)
     sizes = []
@@ -258,7 +258,7 @@ def test_folds_of_a_classifier_are_stratified():
 
 
 @pytest.mark.parametrize("changes", [{"early_stopping": False}, {"partial": True}])
-def test_without_folds_every_member_trains_on_every_row(changes):
+def test_members_without_folds_train_on_all_rows(changes):
     settings = make_settings(**{"early_stopping": "auto", "n_members": 2, **changes})
     rng, members = np.random.default_rng(8), [1, 0, 0]
     rows = assign_as_planned(make_data(), settings, members, rng, generators(3))
@@ -267,7 +267,7 @@ def test_without_folds_every_member_trains_on_every_row(changes):
     assert rows.held_out.dtype == torch.int64
 
 
-def test_rows_and_their_numbers_are_on_the_device_of_training():
+def test_rows_and_draws_are_on_the_device_of_training():
     """The device "meta" has no values, so nothing can be left on the CPU by mistake."""
     settings = make_settings(early_stopping=True, n_members=2, device="meta")
     rng = np.random.default_rng(8)

@@ -1,4 +1,4 @@
-"""Calibration, from numbers that a stub network returns, and from simulated errors."""
+"""Calibration factors from the outputs of a stub network and from simulated errors."""
 
 from types import SimpleNamespace
 
@@ -26,7 +26,7 @@ ONE = np.ones(1)  # the factor of the noise
 
 
 class TableNetwork:
-    """A network whose outputs stand in a table; the feature of a row is its place there.
+    """A network whose outputs are in a table; the feature of a row is its place in the table.
 
     The table is `(member, output, component, row)`.
     """
@@ -88,7 +88,7 @@ def make_found(
 @pytest.mark.parametrize("n_draws", [1, 5])
 @pytest.mark.parametrize("ddof", [0, 1])
 @pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic", None])
-def test_out_of_fold_predictions_row_by_row(n_members, n_draws, ddof, noise):
+def test_out_of_fold_predictions_equal_a_loop_over_rows(n_members, n_draws, ddof, noise):
     net, hold_out, rows = set_up(n_members, n_draws, noise=noise)
     found = predict_out_of_fold(net, hold_out, ddof)
     means, stds = net.criterion_.components(net.module_.table)
@@ -119,7 +119,7 @@ def test_out_of_fold_predictions_row_by_row(n_members, n_draws, ddof, noise):
     assert found.n_units == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
 
 
-def test_rows_that_pad_a_fold_or_are_held_out_twice_count_once():
+def test_padding_and_repeated_rows_do_not_count_as_units():
     _, hold_out, rows = set_up(2, 1, weights=torch.ones(N_ROWS))
     assert hold_out.count_units() == 12
     rows.held_out_weights[0, :2] = 0
@@ -130,7 +130,7 @@ def test_rows_that_pad_a_fold_or_are_held_out_twice_count_once():
     assert HoldOut(rows).count_units() == pytest.approx(12 * float(share))
 
 
-def test_the_error_ratio_allows_for_averaging():
+def test_error_ratio_subtracts_the_gain_of_averaging():
     error, weights = np.array([1.0, -2.0, 3.0]), np.array([1.0, 2.0, 1.0])
     mean_square = (1 + 2 * 4 + 9) / 4 / 2
     for n_networks, spread, expected in [
@@ -142,13 +142,13 @@ def test_the_error_ratio_allows_for_averaging():
         np.testing.assert_allclose(estimate_error_ratio(found), expected)
 
 
-def test_without_any_predicted_variance_the_ratio_is_one():
+def test_error_ratio_without_predicted_variance_is_one():
     """One network without noise model and with one component."""
     assert estimate_error_ratio(make_found([1.0, 2.0], 0.0)) == 1
 
 
 @pytest.mark.parametrize("n_units", [5.0, 100.0, 1e6])
-def test_a_large_ratio_is_averaged_as_a_variance_and_a_small_one_as_a_precision(n_units):
+def test_std_factor_shrinks_large_ratios_as_variance_and_small_as_precision(n_units):
     """30 rows of the ratio 1, and 8 / h for the uncertainty."""
     surcharge = 1 + 8 / n_units
     large, unchanged = find_std_factors(make_found([2.0, -2.0], n_units=n_units), has_noise=True)
@@ -166,7 +166,7 @@ def test_a_large_ratio_is_averaged_as_a_variance_and_a_small_one_as_a_precision(
 
 @pytest.mark.parametrize("epistemic", [0.1, 1.0, 20.0])
 @pytest.mark.parametrize("error", [0.05, 0.5, 0.9, 1.5])
-def test_a_small_ratio_shrinks_the_noise_and_spares_the_epistemic_part(error, epistemic):
+def test_small_ratio_reduces_the_noise_before_the_epistemic_part(error, epistemic):
     """A search over the noise: the largest epistemic factor up to 1 that gives the ratio."""
     n_units = 1e9  # neither a prior nor a surcharge
     total = 1 + epistemic
@@ -182,7 +182,7 @@ def test_a_small_ratio_shrinks_the_noise_and_spares_the_epistemic_part(error, ep
     np.testing.assert_allclose(std_factor**2, best if ratio < 1 else ratio, rtol=1e-4)
 
 
-def test_errors_of_zero_give_a_finite_positive_factor():
+def test_errors_of_zero_give_finite_positive_factors():
     for epistemic in (0.0, 1.0):
         found = make_found(np.zeros(20), epistemic=epistemic)
         factors = np.array(find_std_factors(found, has_noise=True))
@@ -196,7 +196,7 @@ def draw_errors(rng, n, scale, share=0.05):
     return rng.normal(size=n) * np.where(wide, scale, 1) / np.sqrt(1 - share + share * scale**2)
 
 
-def test_normal_errors_keep_a_normal_distribution():
+def test_normal_errors_have_no_outlier_scale():
     rng = np.random.default_rng(0)
     found = [find_outlier_scale(make_found(rng.normal(size=200)), ONE)[0] for _ in range(60)]
     assert np.mean(np.array(found) == 1) > 0.8
@@ -204,14 +204,14 @@ def test_normal_errors_keep_a_normal_distribution():
 
 @pytest.mark.parametrize("unit", [1.0, 7.0])
 @pytest.mark.parametrize("scale", [2.0, 3.0, 6.0])
-def test_the_scale_of_outliers_is_recovered(scale, unit):
+def test_outlier_scale_is_recovered_in_any_unit(scale, unit):
     """In any unit of the errors: only their shape counts."""
     rng = np.random.default_rng(1)
     found = find_outlier_scale(make_found(unit * draw_errors(rng, 20_000, scale)), ONE)
     assert found == pytest.approx(scale, rel=0.1)
 
 
-def test_the_scale_of_outliers_has_the_highest_likelihood():
+def test_outlier_scale_maximises_the_likelihood():
     """Against SciPy's density and optimiser."""
     rng = np.random.default_rng(2)
     error, variance = rng.standard_t(3, size=500), rng.uniform(0.5, 2, size=500)
@@ -229,7 +229,7 @@ def test_the_scale_of_outliers_has_the_highest_likelihood():
     assert found == pytest.approx(best, rel=0.05)  # half a step of the candidates
 
 
-def test_few_independent_rows_give_little_evidence_of_outliers():
+def test_few_independent_rows_give_no_outlier_scale():
     """Rows of a group share an error, and weights of zero count for nothing."""
     rng = np.random.default_rng(1)
     error = draw_errors(rng, 500, 3.0)
@@ -239,7 +239,7 @@ def test_few_independent_rows_give_little_evidence_of_outliers():
     assert find_outlier_scale(make_found(error, weights=ordinary.astype(float)), ONE) == 1
 
 
-def test_networks_that_disagree_about_the_noise_explain_large_errors():
+def test_different_noise_of_networks_explains_large_errors():
     rng = np.random.default_rng(3)
     variances = np.array([0.2, 1.0, 5.0])
     error = rng.normal(size=3000) * np.sqrt(rng.choice(variances, size=3000))
@@ -259,7 +259,7 @@ def call(net, hold_out, n_targets=2, **changes):
 
 @pytest.mark.parametrize("n_members", [1, 4])
 @pytest.mark.parametrize("n_targets", [1, 2])
-def test_the_fitted_attributes_come_from_out_of_fold_predictions(n_members, n_targets):
+def test_calibrate_returns_factors_of_out_of_fold_predictions(n_members, n_targets):
     net, hold_out, _ = set_up(n_members, 5, n_targets)
     attributes, found = call(net, hold_out, n_targets), predict_out_of_fold(net, hold_out, 1)
     assert attributes.keys() == set(SCALES)
@@ -272,7 +272,7 @@ def test_the_fitted_attributes_come_from_out_of_fold_predictions(n_members, n_ta
         assert isinstance(value, float) if n_targets == 1 else value.shape == (2,)
 
 
-def test_without_a_noise_model_there_is_a_factor_only():
+def test_calibrate_without_noise_model_keeps_noise_and_outlier_defaults():
     net, hold_out, _ = set_up(4, 5, noise=None)
     attributes, found = call(net, hold_out), predict_out_of_fold(net, hold_out, 1)
     expected, ones = find_std_factors(found, has_noise=False)
@@ -285,7 +285,7 @@ def test_without_a_noise_model_there_is_a_factor_only():
     np.testing.assert_allclose(attributes["_least_std_"], expected)
 
 
-def test_without_an_estimate_the_defaults_stay():
+def test_calibrate_without_estimate_returns_the_defaults():
     net, hold_out, _ = set_up(2, 3)
     for found in (call(net, hold_out, enabled=False), call(net, None)):
         np.testing.assert_array_equal(found["std_factor_"], [3, 3])
@@ -294,7 +294,7 @@ def test_without_an_estimate_the_defaults_stay():
 
 
 @pytest.mark.parametrize("n_targets", [1, 2])
-def test_a_constant_noise_is_reported_in_the_units_of_y(n_targets):
+def test_noise_std_has_the_units_of_y(n_targets):
     net, hold_out, _ = set_up(2, 3, n_targets, noise="homoscedastic")
     net.criterion_.raw_noise.data = torch.randn(2, n_targets, 1)
     found = call(net, hold_out, n_targets)

@@ -1,4 +1,4 @@
-"""Corrupted mini-batches: what a network sees, and when."""
+"""Corrupted mini-batches: their inputs, their share, and their random numbers."""
 
 from types import SimpleNamespace
 
@@ -25,13 +25,13 @@ def generators(members):
 
 
 ANCHORED = ExtraInputs(5, never, lambda inputs, change: (inputs[1] + change,), are_anchors=True)
-# Extra inputs that stay, and extra inputs that follow: here, the sum of the change.
+# Extra inputs that do not change, and extra inputs that are the sum of the change
 STAYING = ExtraInputs(5, never)
 FOLLOWING = ExtraInputs(5, never, lambda inputs, change: (change.sum(dim=1, keepdim=True),))
 
 
 class SameBatch:
-    """The same mini-batch many times, with what corruption asks of `Batches`."""
+    """The same mini-batch many times, with the attributes of `Batches` that corruption reads."""
 
     def __init__(self, members, extra):
         self.extra, self.rows = extra, SimpleNamespace(generators=generators(members))
@@ -46,7 +46,7 @@ def corrupted(name, members=(0, 1), extra=ANCHORED):
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
-def test_the_network_sees_the_corrupted_anchor_and_the_same_difference(name):
+def test_corruption_changes_the_anchor_and_keeps_the_difference(name):
     n_changed = 0
     for (x, c), target in corrupted(name):
         torch.testing.assert_close(x - c, ROWS - ANCHORS, atol=1e-5, rtol=0)
@@ -58,13 +58,13 @@ def test_the_network_sees_the_corrupted_anchor_and_the_same_difference(name):
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
-def test_a_method_without_anchors_keeps_its_other_inputs(name):
+def test_corruption_without_anchors_keeps_the_other_inputs(name):
     found = corrupted(name, extra=STAYING)
     assert all(torch.equal(c, ANCHORS) for (_, c), _ in found)
     assert any(not torch.equal(x, ROWS) for (x, _), _ in found)
 
 
-def test_inputs_that_depend_on_the_rows_follow_them():
+def test_extra_inputs_follow_the_corrupted_rows():
     found = corrupted("swap", extra=FOLLOWING)
     changed = [((x - ROWS).sum(dim=1, keepdim=True), c) for (x, c), _ in found if c.shape[1] == 1]
     assert 0.1 < len(changed) / N_BATCHES < 0.3  # one in ten of each member
@@ -73,14 +73,14 @@ def test_inputs_that_depend_on_the_rows_follow_them():
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
-def test_the_batches_of_a_member_do_not_depend_on_the_stack(name):
+def test_corruption_of_a_member_does_not_depend_on_the_stack(name):
     together, alone = corrupted(name), corrupted(name, members=(1,))
     for (one, _), (other, _) in zip(together, alone, strict=True):
         for in_stack, single in zip(one, other, strict=True):
             assert torch.equal(in_stack[1], single[0])
 
 
-def test_swapped_features_come_from_other_rows_and_noise_has_its_size():
+def test_swap_takes_values_of_other_rows_and_noise_has_its_std():
     rows = ANCHORS[0].T
     generator = torch.Generator().manual_seed(0)
     swapped = CORRUPTIONS["swap"](rows, generator)
@@ -124,7 +124,7 @@ def test_estimators_train_with_a_corruption(make, classification_data, tmp_path)
 
 
 @pytest.mark.parametrize("wrong", [lambda rows, _: rows[:, :1], lambda rows, _: rows.numpy()])
-def test_a_corruption_that_changes_the_shape_is_an_error(wrong, classification_data):
+def test_corruption_that_changes_the_shape_raises(wrong, classification_data):
     model = DeltaUQClassifier(anchor_corruption=wrong, batch_size=4, max_iter=20)
     with pytest.raises(ValueError, match="must return a torch tensor of the same shape"):
         model.fit(*classification_data)

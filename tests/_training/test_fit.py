@@ -1,4 +1,4 @@
-"""The whole story of training: what a fit ends with."""
+"""Weights and scores at the end of a fit."""
 
 import numpy as np
 import pytest
@@ -27,18 +27,18 @@ def held_out_scores(model, X, y, n_folds):
 
 @pytest.mark.parametrize(("n_members", "n_networks"), [(1, 3), (5, 5)])
 @pytest.mark.parametrize("averaging", [1, 5])
-def test_a_fit_ends_with_the_best_weights_of_each_network(data, n_members, n_networks, averaging):
+def test_fit_ends_with_the_best_weights_of_each_network(data, n_members, n_networks, averaging):
     X, y = data
     params = {"learning_rate_init": 0.05, "averaging": averaging, "calibrate": False}
     model = DeepEnsembleRegressor(n_members=n_members, **params, random_state=0).fit(X, y)
     scores, best = model.validation_scores_, model.best_validation_score_
     assert scores.shape == (model.n_iter_, n_networks)
     np.testing.assert_array_equal(best, scores.max(axis=0))
-    assert (scores.argmax(axis=0) < len(scores) - 5).all(), "the last weights are no test"
+    assert (scores.argmax(axis=0) < len(scores) - 5).all(), "the best weights must not be the last"
     np.testing.assert_allclose(held_out_scores(model, X, y, n_folds=5), best, rtol=1e-4)
 
 
-def test_a_warm_fit_that_only_gets_worse_keeps_its_initial_weights(data):
+def test_warm_fit_without_progress_keeps_its_initial_weights(data):
     X, y = data
     model = DeepEnsembleRegressor(n_members=2, calibrate=False, random_state=0, warm_start=True)
     before = held_out_scores(model.fit(X, y), X, y, n_folds=5)
@@ -48,7 +48,7 @@ def test_a_warm_fit_that_only_gets_worse_keeps_its_initial_weights(data):
     assert (after >= before - 1e-4).all()
 
 
-def test_without_hold_out_the_last_weights_stay(data):
+def test_fit_without_hold_out_ends_with_the_last_weights(data):
     X, y = data
     params = {"early_stopping": False, "tol": 0.0, "averaging": 1, "random_state": 0}
     model = DeepEnsembleRegressor(max_iter=7, **params).fit(X, y)

@@ -1,4 +1,4 @@
-"""How many folds and networks there are, and which rows each network holds out."""
+"""Numbers of folds and networks, and the held-out rows of each network."""
 
 import warnings
 from fractions import Fraction
@@ -56,7 +56,7 @@ def find_n_networks(n, n_folds, n_members):
 @pytest.mark.parametrize(
     ("fraction", "exact"), [(0.1, Fraction(1, 10)), (0.3, Fraction(3, 10)), (0.5, Fraction(1, 2))]
 )
-def test_folds_and_networks_follow_their_rule_at_any_number_of_rows(n_members, fraction, exact):
+def test_numbers_of_folds_and_networks_follow_their_rule(n_members, fraction, exact):
     for n in range(2, 701):
         plan = plan_hold_out("auto", make_data(n), n_members, fraction)
         n_folds = find_n_folds(n, n_members, exact)
@@ -64,8 +64,8 @@ def test_folds_and_networks_follow_their_rule_at_any_number_of_rows(n_members, f
 
 
 @pytest.mark.parametrize("n_members", [1, 2, 3, 7, 18, 50])
-def test_no_number_of_rows_or_members_is_a_cliff(n_members):
-    """What matters of the plan, for each number of rows from two on."""
+def test_plan_changes_little_between_numbers_of_rows_and_members(n_members):
+    """Bounds of held-out and training rows, for each number of rows from two on."""
     for n in range(2, 701):
         plan, alone = (plan_hold_out("auto", make_data(n), m, 0.1) for m in (n_members, 1))
         in_fold = n // plan.n_folds
@@ -100,7 +100,7 @@ def test_one_row_and_partial_fit_hold_nothing_out():
 
 
 def test_early_stopping_true_holds_out_the_whole_fraction():
-    """For any number of members: they share the folds."""
+    """The number of members does not matter, because members share the folds."""
     assert count_folds(True, 12, 1, 0.1) == count_folds(True, 12, 50, 0.1) == 10
     assert count_folds(True, 12, 1, 0.3) == 4
     assert count_folds(True, 10_000, 50, 0.5) == 2
@@ -112,13 +112,13 @@ def test_early_stopping_true_holds_out_the_whole_fraction():
 
 
 @pytest.mark.parametrize("k", range(2, 60))
-def test_the_fraction_of_k_folds_gives_k_folds(k):
+def test_validation_fraction_of_one_kth_gives_k_folds(k):
     """1 / (1 / 49) is a little more than 49 in floating point."""
     assert count_folds(True, 1000, 1, 1 / k) == k
 
 
 def test_one_row_of_each_class_is_never_held_out():
-    """Classes leave fewer rows, as if the table were shorter."""
+    """A table with classes has the plan of a table with one row fewer per class."""
     for n in range(1, 300):
         labels = np.arange(n) % 3
         plan = plan_hold_out("auto", make_data(n, labels), 1, 0.1)
@@ -131,7 +131,7 @@ def test_one_row_of_each_class_is_never_held_out():
 
 
 @pytest.mark.parametrize("labels", [None, np.arange(60) % 4])
-def test_groups_count_in_place_of_rows(labels):
+def test_groups_count_instead_of_rows(labels):
     for n_groups in range(2, 61):
         groups = np.arange(60) % n_groups
         plan = plan_hold_out("auto", make_data(60, labels, groups), 3, 0.1)
@@ -142,7 +142,7 @@ def test_groups_count_in_place_of_rows(labels):
 
 
 @pytest.mark.parametrize("early_stopping", ["auto", True, False])
-def test_with_rows_of_the_user_there_are_no_folds(early_stopping):
+def test_validation_rows_replace_folds(early_stopping):
     data = make_data(5, n_validation=7)
     plan = plan_hold_out(early_stopping, data, 3, 0.1)
     assert plan == HoldOutPlan(0, 3)
@@ -153,14 +153,14 @@ def test_with_rows_of_the_user_there_are_no_folds(early_stopping):
     assert parts.n_units == 7
 
 
-def test_without_folds_there_are_as_many_networks_as_members():
+def test_number_of_networks_without_folds_is_the_number_of_members():
     assert count_networks(4, 0, 1000) == 4
 
 
 # Rows
 
 
-def test_without_folds_every_network_trains_on_every_row():
+def test_networks_without_folds_train_on_all_rows():
     parts = assign_hold_out(np.random.default_rng(0), make_data(6), HoldOutPlan(0, 2))
     assert parts.train.tolist() == [[0, 1, 2, 3, 4, 5]] * 2
     assert parts.held_out.shape == parts.counts.shape == (2, 0)
@@ -171,7 +171,7 @@ def test_without_folds_every_network_trains_on_every_row():
 @pytest.mark.parametrize(
     ("n_rows", "n_folds", "n_networks"), [(50, 10, 1), (53, 5, 5), (20, 7, 3)]
 )
-def test_folds_are_apart_of_one_size_and_leave_the_rest_to_train_on(n_rows, n_folds, n_networks):
+def test_folds_are_disjoint_equal_and_complementary_to_training_rows(n_rows, n_folds, n_networks):
     train, held_out = assign_folds(np.random.default_rng(0), n_rows, n_folds, n_networks)
     assert held_out.shape == (n_networks, n_rows // n_folds)
     assert len(np.unique(held_out)) == held_out.size
@@ -185,8 +185,8 @@ def test_all_folds_together_hold_out_every_row():
 
 
 @pytest.mark.parametrize("labels", [None, np.arange(23) % 3])
-def test_networks_share_the_folds_in_turn(labels):
-    """The first networks are the same, however many there are."""
+def test_networks_take_the_folds_in_turn(labels):
+    """The number of networks does not change the first networks."""
     few, many = (assign_folds(np.random.default_rng(2), 23, 4, n, labels) for n in (4, 10))
     for one, two in zip(few, many, strict=True):
         np.testing.assert_array_equal(one[np.arange(10) % 4], two)
@@ -215,7 +215,7 @@ def test_folds_are_stratified_and_every_network_trains_on_every_class():
             assert counts[3] == 0
 
 
-def test_the_only_row_of_a_class_is_never_held_out():
+def test_only_row_of_a_class_is_never_held_out():
     """Also if the class is neither the first nor the last one."""
     labels = np.repeat([0, 1, 2], [50, 1, 49])
     _, held_out = assign_folds(np.random.default_rng(0), 100, 7, 7, labels)
@@ -262,7 +262,7 @@ def make_groups(sizes, seed=3):
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("n_folds", [2, 5])
 @pytest.mark.parametrize("n_networks", [1, 2, 7])
-def test_groups_stay_whole_in_folds_of_equally_many(sizes, n_folds, n_networks):
+def test_folds_have_whole_groups_and_equal_numbers_of_groups(sizes, n_folds, n_networks):
     groups, n_folds = make_groups(sizes), min(n_folds, len(sizes))
     parts = assign_group_folds(np.random.default_rng(0), groups, n_folds, n_networks)
     folds = []
@@ -302,7 +302,7 @@ def test_folds_by_group_are_random_and_reproducible():
     assert found[0].held_out.tolist() != found[2].held_out.tolist()
 
 
-def test_every_label_stays_in_training_with_groups():
+def test_training_rows_of_group_folds_have_every_label():
     """Labels 2 and 3 are in one group each, and label 4 in two groups."""
     groups = np.repeat(np.arange(10), 4)
     labels = np.arange(40) % 2
@@ -330,13 +330,13 @@ def test_folds_that_lose_all_their_groups_are_dropped():
     assert len(parts.train) == 5, "the networks share the folds that are left"
 
 
-def test_groups_that_leave_nothing_to_hold_out_are_an_error():
+def test_groups_without_rows_to_hold_out_raise():
     labels = np.repeat([0, 1], 4)
     with pytest.raises(ValueError, match=r"each group is the only one with some label\. Give val"):
         assign_group_folds(np.random.default_rng(0), labels, 2, 2, labels)
 
 
-def test_groups_of_a_table_are_used():
+def test_assign_hold_out_uses_the_groups_of_the_data():
     data = make_data(12, groups=np.arange(12) // 3)
     plan = HoldOutPlan(4, 4)
     parts = assign_hold_out(np.random.default_rng(5), data, plan)
@@ -367,12 +367,12 @@ def test_few_held_out_rows_cause_a_warning(n_units, data, partial, message):
         warn_about_hold_out("Name", n_units, data, "auto", partial=partial)
 
 
-def test_no_hold_out_on_request_causes_a_warning():
+def test_early_stopping_false_causes_a_warning():
     with pytest.warns(UncertaintyWarning, match="holds out no rows with early_stopping=False, so"):
         warn_about_hold_out("Name", 0, make_data(50), False, partial=False)
 
 
-def test_ten_held_out_rows_are_enough():
+def test_ten_held_out_rows_cause_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_about_hold_out("Name", 10, make_data(10), "auto", partial=False)

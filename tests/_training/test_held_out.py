@@ -1,3 +1,5 @@
+"""Held-out scores, and the monitors that end training."""
+
 import numpy as np
 import pytest
 import torch
@@ -13,65 +15,13 @@ from sk_deltauq._training.held_out import (
 )
 from sk_deltauq._training.rows import TrainingRows
 from tests._helpers import make_settings, make_training_rows
-
-
-class History(dict):
-    def record(self, key, value):
-        self[key] = value
-
-    def __getitem__(self, key):
-        return super().__getitem__(key[1] if isinstance(key, tuple) else key)
-
-
-class ScriptedNet:
-    """A net whose members score what the script says; its one weight is the epoch number."""
-
-    width = 1
-
-    def __init__(self, scores):
-        self.scores, self.epoch = np.asarray(scores, dtype=float), -1
-        self.weights = torch.zeros(self.scores.shape[1], 1)
-        self.n_members = self.n_components = self.scores.shape[1]
-        self.history = History()
-        self.module_ = self.criterion_ = self.core = self
-
-    def next_epoch(self):
-        self.epoch += 1
-        self.weights[:] = self.epoch
-
-    def eval(self):
-        return self
-
-    def record_best(self, name):
-        self.history.record(name + "_best", True)
-
-    def parameters(self):
-        return []
-
-    def components(self, x, limit):
-        return x
-
-    def score(self, raw, y):
-        return torch.as_tensor(self.scores[self.epoch])[:, None].expand(-1, y.shape[-1])
-
-    def member_tensors(self, member):
-        return [self.weights[member]]
-
-
-def rows_of(n_members, weights=None, n=8):
-    return make_training_rows(
-        x=torch.zeros(n, 1),
-        y=torch.zeros(n, 1),
-        weights=torch.ones(n) if weights is None else weights,
-        train=torch.arange(4).expand(n_members, -1),
-        held_out=torch.arange(4, n).expand(n_members, -1),
-        generators=[],
-    )
-
-
-def held_out_monitor(n_members, patience=2, tol=0.1, weights=None):
-    rows = rows_of(n_members, weights)
-    return HeldOutMonitor(HoldOut(rows), n_members, patience=patience, tol=tol)
+from tests._training.held_out_parts import (
+    ScriptedNet,
+    TableNet,
+    different_rows,
+    held_out_monitor,
+    rows_of,
+)
 
 
 def run(scores, **settings):
@@ -85,7 +35,7 @@ def run(scores, **settings):
     return net, monitor, net.epoch
 
 
-def test_best_weights_come_back_and_training_stops_after_the_patience():
+def test_monitor_restores_the_best_weights_and_stops_after_the_patience():
     net, monitor, last = run([[0.0], [1.0], [0.5], [0.7], [9.0]])
     assert last == 3, "two epochs without progress after epoch 1"
     assert net.weights.item() == 1
@@ -94,14 +44,14 @@ def test_best_weights_come_back_and_training_stops_after_the_patience():
     assert monitor.summarise()["best_validation_score_"] == 1.0
 
 
-def test_a_gain_below_tol_is_kept_but_does_not_count_as_progress():
+def test_gain_below_tol_is_kept_but_does_not_reset_the_patience():
     net, monitor, last = run([[0.0], [0.05], [0.09], [5.0]])
     assert last == 2
     assert net.weights.item() == 2
     assert monitor.best_scores == [0.09]
 
 
-def test_members_stop_separately_and_ignore_later_epochs():
+def test_stopped_member_ignores_later_epochs():
     scores = [[0.0, 0.0], [-1.0, 1.0], [-1.0, 2.0], [50.0, 3.0], [60.0, 0.0], [70.0, 0.0]]
     net, monitor, last = run(scores)
     assert last == 5
@@ -134,7 +84,7 @@ def test_held_out_rows_count_by_their_weights():
     assert net.history["valid_loss_best"] is True
 
 
-def test_all_members_are_asked_about_the_rows_of_each():
+def test_ask_all_members_evaluates_the_rows_of_each_member():
     weights = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 0.5, 3.0, 1.0])
     hold_out, net = HoldOut(rows_of(2, weights=weights)), ScriptedNet([[0.0, 0.0]])
     net.components = lambda x, limit: x.unsqueeze(2)  # (member, feature, component, sample)
@@ -151,7 +101,7 @@ def test_all_members_are_asked_about_the_rows_of_each():
     assert values.tolist() == expected
 
 
-def test_training_loss_monitor_stops_after_patience_epochs_without_a_gain_of_tol():
+def test_training_loss_monitor_stops_after_the_patience():
     monitor = TrainingLossMonitor(patience=2, tol=0.1)
     net = ScriptedNet([[0.0]])
     stops = []
@@ -159,43 +109,6 @@ def test_training_loss_monitor_stops_after_patience_epochs_without_a_gain_of_tol
         net.history.record("train_loss", loss)
         stops.append(monitor(net))
     assert stops == [False, False, False, True, False]
-
-
-# The tests below use two members with rows, weights and targets of their own.
-
-
-class TableNet:
-    """Raw outputs `(member, output, component)` that are linear in the first feature."""
-
-    def __init__(self, head, n_members, n_components, seed=0):
-        rng = np.random.default_rng(seed)
-        shape = (n_members, head.n_network_outputs, n_components, 1)
-        self.a, self.b = (torch.from_numpy(rng.normal(size=shape)).float() for _ in range(2))
-        self.criterion_, self.n_members, self.width = head, n_members, 1
-        self.n_components = n_members * n_components
-        self.limits = []
-        self.module_ = self.core = self
-
-    def eval(self):
-        return self
-
-    def components(self, x, limit):
-        assert x.shape[:2] == (self.n_members, 2), "(member, feature, sample)"
-        self.limits.append(limit)
-        return (self.a * x[:, :1, None] + self.b)[:, :, :limit]
-
-
-def different_rows(n_members, n_targets=1):
-    rng = np.random.default_rng(1)
-    n, size = 30, 6
-    return make_training_rows(
-        x=torch.from_numpy(rng.normal(size=(n, 2))).float(),
-        y=torch.from_numpy(rng.normal(size=(n, n_targets))).float(),
-        weights=torch.from_numpy(rng.uniform(0.2, 2, size=n)).float(),
-        train=torch.arange(n - size).expand(n_members, -1),
-        held_out=torch.from_numpy(rng.permutation(n)[: size * n_members].reshape(n_members, -1)),
-        generators=[],
-    )
 
 
 @pytest.mark.parametrize(
@@ -210,9 +123,7 @@ def different_rows(n_members, n_targets=1):
         (20_475, 1024, 3),
     ],
 )
-def test_the_score_averages_over_as_many_components_as_it_can_afford(
-    n_train, n_held_out, expected
-):
+def test_score_limits_the_number_of_components(n_train, n_held_out, expected):
     rows = make_training_rows(
         x=torch.zeros(1, 2),
         y=torch.zeros(1, 1),
@@ -230,7 +141,7 @@ def test_the_score_averages_over_as_many_components_as_it_can_afford(
     assert net.limits[-1] is None, "calibration asks all components"
 
 
-def test_the_score_is_the_weighted_mean_over_the_rows_of_the_member():
+def test_score_is_the_weighted_mean_over_held_out_rows():
     rows = different_rows(2)
     head = GaussianHead(1, noise=None, nll_beta=0, n_members=2)
     net = TableNet(head, n_members=2, n_components=3)
@@ -246,7 +157,7 @@ def test_the_score_is_the_weighted_mean_over_the_rows_of_the_member():
 
 
 @pytest.mark.parametrize("samples_per_chunk", [1, 4])
-def test_many_rows_are_asked_about_in_chunks(samples_per_chunk, monkeypatch):
+def test_chunks_do_not_change_scores(samples_per_chunk, monkeypatch):
     rows = different_rows(2)
     head = GaussianHead(1, noise="heteroscedastic", nll_beta=0, n_members=2)
     hold_out, net = HoldOut(rows), TableNet(head, n_members=2, n_components=3)
@@ -264,7 +175,7 @@ def test_many_rows_are_asked_about_in_chunks(samples_per_chunk, monkeypatch):
     assert set(sizes[2:]) == {1: {1}, 4: {4, 2}}[samples_per_chunk]
 
 
-def test_the_rows_of_dropped_members_are_not_asked_about():
+def test_rows_of_dropped_members_are_not_evaluated():
     rows = different_rows(4)
     head = GaussianHead(1, noise=None, nll_beta=0, n_members=4)
     hold_out, net = HoldOut(rows), TableNet(head, n_members=4, n_components=3)
@@ -278,7 +189,7 @@ def test_the_rows_of_dropped_members_are_not_asked_about():
     torch.testing.assert_close(weights, rows.weights[expected].double())
 
 
-def test_the_weights_that_training_starts_from_are_the_best_so_far():
+def test_initial_weights_are_the_best_so_far():
     net = ScriptedNet([[1.0, 1.0], [0.5, 3.0], [0.9, 0.0]])
     monitor = held_out_monitor(2)
     net.next_epoch()
@@ -295,7 +206,7 @@ def test_the_weights_that_training_starts_from_are_the_best_so_far():
     assert len(monitor.scores) == 2, "the score before the first epoch is not one of an epoch"
 
 
-def test_a_gain_of_exactly_tol_is_no_progress_and_an_equal_score_keeps_the_older_weights():
+def test_gain_of_exactly_tol_is_no_progress_and_ties_keep_older_weights():
     *_, last = run([[0.0], [0.5], [1.0], [1.0], [9.0]], tol=0.5)
     assert last == 2, "two gains of 0.5 each; the second one ends the patience"
     net, _, last = run([[0.0], [1.0], [1.0], [1.0], [9.0]], tol=0.5)
@@ -307,7 +218,7 @@ def test_progress_resets_the_patience():
     assert last == 6
 
 
-def test_the_head_goes_back_with_the_network():
+def test_head_is_restored_with_the_network():
     net = ScriptedNet([[0.0, 0.0], [5.0, -1.0], [1.0, -2.0]])
     scale = torch.nn.Parameter(torch.zeros(2, 1))
     net.parameters = lambda: [scale]
@@ -321,7 +232,7 @@ def test_the_head_goes_back_with_the_network():
     assert net.weights.ravel().tolist() == [1, 0]
 
 
-def test_the_recorded_loss_is_minus_the_mean_over_the_members():
+def test_recorded_loss_is_minus_the_mean_score_of_members():
     net, monitor, _ = run([[1.0, 4.0]])
     assert net.history["valid_loss"] == -2.5
     summary = monitor.summarise()
@@ -333,7 +244,7 @@ def test_the_recorded_loss_is_minus_the_mean_over_the_members():
 
 
 def stops_of_losses(losses, **settings):
-    """What the monitor says after each epoch of a real history."""
+    """Results of the monitor after each epoch, with a history of skorch."""
     monitor, net, stops = TrainingLossMonitor(**settings), ScriptedNet([[0.0]]), []
     net.history = SkorchHistory()
     monitor.start_from(net)
@@ -353,12 +264,12 @@ def stops_of_losses(losses, **settings):
         ([2.0, 3.0, 1.0, 3.0, 3.0], 5),
     ],
 )
-def test_the_training_loss_must_fall_by_more_than_tol_below_the_best(losses, n_epochs):
+def test_progress_is_a_training_loss_more_than_tol_below_the_best(losses, n_epochs):
     stops = stops_of_losses(losses, patience=2, tol=0.5)
     assert stops.index(True) == n_epochs - 1
 
 
-def test_the_loss_monitor_keeps_the_weights_and_has_no_scores():
+def test_training_loss_monitor_keeps_the_weights_and_has_no_scores():
     monitor, net = TrainingLossMonitor(patience=1, tol=0), ScriptedNet([[0.0]])
     net.weights[:] = 5
     monitor.start_from(net)
@@ -370,7 +281,7 @@ def test_the_loss_monitor_keeps_the_weights_and_has_no_scores():
 
 
 @pytest.mark.parametrize("hold_out", [False, True])
-def test_the_monitor_takes_patience_and_tol_from_the_settings(hold_out):
+def test_make_monitor_takes_patience_and_tol_from_the_settings(hold_out):
     settings = make_settings(n_iter_no_change=3, tol=0.2)
     rows = rows_of(2)
     if not hold_out:
@@ -390,7 +301,7 @@ def test_the_monitor_takes_patience_and_tol_from_the_settings(hold_out):
     assert isinstance(monitor, HeldOutMonitor if hold_out else TrainingLossMonitor)
 
 
-def test_each_member_names_its_rows():
+def test_iterate_folds_returns_rows_of_each_member():
     """Padding appears once; dropped members are gone."""
     rows = TrainingRows(
         x=torch.arange(12.0).view(6, 2),

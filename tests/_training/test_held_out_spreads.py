@@ -11,7 +11,7 @@ from sk_deltauq._validation import scale_to_tensor
 SMALL = {"hidden_layer_sizes": (8,), "max_iter": 5, "random_state": 0, "n_anchors": 4}
 
 
-def test_each_held_out_row_counts_once(regression_data):
+def test_each_held_out_row_has_one_score(regression_data):
     X, y = regression_data
     held = DeltaUQRegressor(**SMALL, n_members=5).fit(X, y)._outliers_.held
     assert len(held.spreads) == len(held.distances) == 60  # five folds of twelve rows
@@ -20,7 +20,7 @@ def test_each_held_out_row_counts_once(regression_data):
 
 
 @pytest.mark.parametrize("n_members", [1, 3])
-def test_rows_of_the_user_are_compared_with_all_training_rows(regression_data, n_members):
+def test_validation_rows_are_compared_with_all_training_rows(regression_data, n_members):
     """All networks hold out the same rows, which are then as new as any other row."""
     X, y = regression_data
     model = DeltaUQRegressor(**SMALL, n_members=n_members)
@@ -40,7 +40,7 @@ def test_rows_of_the_user_are_compared_with_all_training_rows(regression_data, n
     np.testing.assert_allclose(held.spreads, np.sort(spreads), rtol=1e-4)
 
 
-def test_a_large_table_keeps_a_sample(monkeypatch):
+def test_large_table_keeps_a_sample(monkeypatch):
     monkeypatch.setattr("sk_deltauq._training.held_out_spreads.MOST_ROWS", 20)
     X = np.random.default_rng(0).normal(size=(300, 2))
     held = DeltaUQRegressor(**SMALL, n_members=5).fit(X, X[:, 0])._outliers_.held

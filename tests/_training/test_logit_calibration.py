@@ -1,9 +1,12 @@
-"""Held-out logits and temperatures, by a second route."""
+"""Held-out logits, temperatures, and simulated shifts."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize_scalar
+from scipy.spatial.distance import cdist
 from scipy.special import log_softmax, logsumexp
 from sklearn.datasets import make_blobs
 from sklearn.metrics import log_loss
@@ -12,7 +15,11 @@ from sk_deltauq import DeltaUQClassifier
 from sk_deltauq._host import Stream, numpy_rng
 from sk_deltauq._training.folds import assign_folds
 from sk_deltauq._training.held_out_logits import FoldLogits, HeldOutLogits
-from sk_deltauq._training.logit_calibration import SIMULATED_SHIFTS, find_base_temperature
+from sk_deltauq._training.logit_calibration import (
+    SIMULATED_SHIFTS,
+    find_base_temperature,
+    find_distance_temperature,
+)
 from sk_deltauq._validation import scale_to_tensor
 
 SMALL = {"hidden_layer_sizes": (16,), "max_iter": 15, "random_state": 0}
@@ -24,8 +31,8 @@ def data():
     return X, np.array(["a", "b", "c", "d"])[y]
 
 
-def make_held(logits, labels):
-    """One fold of rows inside."""
+def make_held(logits, labels, distances=None):
+    """One fold; `logits` are `(component, row, class)`."""
     n = logits.shape[1]
     fold = FoldLogits(
         members=[0],
@@ -33,13 +40,13 @@ def make_held(logits, labels):
         labels=torch.from_numpy(labels),
         weights=torch.ones(n).double(),
         x=torch.zeros(n, 1),
-        distances=torch.zeros(n),
+        distances=torch.zeros(n) if distances is None else torch.from_numpy(distances),
         references=torch.zeros(1, 1),
     )
     return HeldOutLogits((fold,), n, float(n))
 
 
-def test_too_sure_logits_get_the_temperature_that_makes_them_right():
+def test_overconfident_logits_get_their_true_temperature():
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(1, 20_000, 3))
     proba = np.exp(log_softmax(logits[0], axis=1))
@@ -55,7 +62,44 @@ def test_few_rows_hardly_change_the_temperature():
     assert 0.8 < right < 1
 
 
-def test_a_sample_has_rows_of_the_whole_fold():
+def find_exponent(monkeypatch, logits, labels, distances, reach):
+    """The exponent if corruption changes no row."""
+    monkeypatch.setattr(HeldOutLogits, "corrupt", lambda self, net, function: self)
+    held, rng = make_held(logits, labels, distances), np.random.default_rng(0)
+    found = find_distance_temperature(None, held, reach, np.zeros((1, 1)), rng)
+    assert (found.base, found.reach) == (1, reach)
+    return found.exponent
+
+
+@pytest.mark.parametrize("exponent", [0.5, 4.0])
+def test_exponent_is_recovered_from_many_rows(exponent, monkeypatch):
+    rng = np.random.default_rng(0)
+    logits, distances = 2 * rng.normal(size=(1, 8000, 3)), rng.uniform(0, 2, size=8000)
+    proba = np.exp(log_softmax(logits[0], axis=1))
+    labels = (proba.cumsum(axis=1) > rng.random((len(proba), 1))).argmax(axis=1)
+    factors = ((np.maximum(distances, 0.5) + 0.25) / 0.75) ** exponent
+    found = find_exponent(monkeypatch, logits * factors[:, None], labels, distances, 0.5)
+    assert found == pytest.approx(exponent, abs=0.15)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_exponent_of_few_rows_minimises_the_loss_with_its_prior(label, monkeypatch):
+    rng = np.random.default_rng(0)
+    logits, distances = np.tile([2.0, 0.0], (1, 15, 1)), rng.uniform(0, 2, size=15)
+    labels = np.full(15, label)
+
+    def loss(exponent):
+        temperature = ((np.maximum(distances, 0.5) + 0.25) / 0.75) ** exponent
+        log_proba = log_softmax(logits[0] / temperature[:, None], axis=1)[:, label]
+        return -log_proba.mean() + 20 / 15 * (exponent - 2) ** 2 / 8
+
+    best = minimize_scalar(loss, bounds=(0, 8), method="bounded").x
+    assert (best < 1.9) if label == 0 else (best > 2.1)
+    found = find_exponent(monkeypatch, logits, labels, distances, 0.5)
+    assert found == pytest.approx(best, abs=0.02)
+
+
+def test_sample_has_rows_of_the_whole_fold():
     """The first rows of a sorted table would be rows of one class."""
     n, rng = 5000, np.random.default_rng(0)
     held = make_held(rng.normal(size=(2, n, 3)), np.repeat([0, 1], n // 2))
@@ -71,6 +115,40 @@ def test_a_sample_has_rows_of_the_whole_fold():
     torch.testing.assert_close(all_rows.logits, whole.logits)
 
 
+def test_corrupted_rows_are_predicted_by_the_networks_of_their_fold():
+    """Logits are linear in the rows, with one matrix `(class, feature)` per network."""
+    rng = np.random.default_rng(0)
+    matrices = torch.from_numpy(rng.normal(size=(3, 4, 2))).float()
+    network = SimpleNamespace(n_components=3, core=SimpleNamespace(n_members=3, width=1))
+    network.eval = lambda: network
+    network.components = lambda x: torch.einsum("mcf,mfr->mrc", matrices, x)
+    net = SimpleNamespace(
+        module_=network, criterion_=SimpleNamespace(components=lambda raw: (raw,))
+    )
+    folds = [
+        FoldLogits(
+            members=members,
+            logits=torch.zeros(len(members), 6, 4).double(),
+            labels=torch.from_numpy(rng.integers(4, size=6)),
+            weights=torch.ones(6).double(),
+            x=torch.from_numpy(rng.normal(size=(6, 2))).float(),
+            distances=torch.zeros(6),
+            references=torch.from_numpy(rng.normal(size=(9, 2))).float(),
+        )
+        for members in ([0, 2], [1])
+    ]
+    found = HeldOutLogits(tuple(folds), 12, 12.0).corrupt(net, lambda x: 1 - 2 * x)
+    assert (found.n_units, found.n_effective) == (12, 12.0)
+    for fold, before in zip(found.folds, folds, strict=True):
+        x = 1 - 2 * before.x.numpy()
+        np.testing.assert_allclose(fold.x, x, rtol=1e-6)
+        expected = [x @ matrices[member].numpy().T for member in before.members]
+        np.testing.assert_allclose(fold.logits, expected, rtol=1e-4, atol=1e-5)
+        distances = np.sort(cdist(x, before.references), axis=1)[:, :5].mean(axis=1)
+        np.testing.assert_allclose(fold.distances, distances, rtol=1e-5)
+        assert torch.equal(fold.labels, before.labels)
+
+
 def ask_each_network(model, X):
     """Logits `(network, component, row, class)`."""
     predictor = model._predictor()
@@ -80,10 +158,8 @@ def ask_each_network(model, X):
 
 
 @pytest.mark.parametrize("corruption", [None, "swap"])
-def test_the_temperature_minimises_the_log_loss_of_the_networks_that_held_the_rows_out(
-    data, corruption
-):
-    """The loss row by row from single networks, and the factor for the mean from all networks."""
+def test_temperature_minimises_the_held_out_log_loss(data, corruption):
+    """Networks give the loss of their held-out rows, and together the factor of the mean."""
     X, y = (part[:40] for part in data)
     params = {**SMALL, "calibration": "temperature", "anchor_corruption": corruption}
     model = DeltaUQClassifier(**params).fit(X, y)
@@ -119,7 +195,7 @@ def entropy(log_proba):
 
 
 def test_one_network_has_no_pooling_factor(data):
-    """The held-out rows of one network say all, and so do validation rows for all networks."""
+    """All networks hold out the same rows, from one fold or from `X_val`."""
     X, y = data
     rng = np.random.default_rng(0)
     X = np.concatenate([X + rng.normal(size=X.shape) for _ in range(8)])
@@ -142,7 +218,7 @@ def check_single_temperature(model, X, y):
 
 
 @pytest.mark.parametrize("corruption", [None, "swap"])
-def test_the_temperature_by_distance_in_a_prediction(data, corruption):
+def test_prediction_uses_the_temperature_by_distance(data, corruption):
     X, y = data
     model = DeltaUQClassifier(**SMALL, anchor_corruption=corruption).fit(X, y)
     base, exponent, reach = (model.calibration_[k] for k in ("temperature", "exponent", "reach"))
@@ -180,7 +256,7 @@ def test_shifted_rows_are_better_calibrated_with_a_temperature_by_distance(data)
     assert losses["distance"] < 0.9 * losses[None]
 
 
-def test_without_held_out_rows_the_exponent_is_two_and_partial_fit_keeps_it(data):
+def test_exponent_without_held_out_rows_is_two_and_partial_fit_keeps_it(data):
     X, y = data
     model = DeltaUQClassifier(**SMALL, early_stopping=False).fit(X, y)
     assert model.calibration_["exponent"] == 2
@@ -195,8 +271,8 @@ def test_without_held_out_rows_the_exponent_is_two_and_partial_fit_keeps_it(data
     assert tempered.partial_fit(X, y).calibration_ == before
 
 
-def test_partial_fit_takes_no_numbers_of_another_calibration(data):
-    """The temperature near the training rows is none for all rows."""
+def test_partial_fit_rejects_numbers_of_another_calibration(data):
+    """The temperature near the training rows does not apply to all rows."""
     X, y = data
     model = DeltaUQClassifier(**SMALL, anchor_corruption="swap").fit(X, y)
     assert model.calibration_["temperature"] != 1
@@ -208,18 +284,63 @@ def test_partial_fit_takes_no_numbers_of_another_calibration(data):
     assert found["exponent"] == 2
 
 
-def test_one_class_has_a_temperature_too(data):
+def test_one_class_has_the_default_exponent(data):
     X, _ = data
     model = DeltaUQClassifier(**SMALL).fit(X, np.zeros(80))
-    assert np.isfinite(model.calibration_["exponent"])
+    assert model.calibration_["exponent"] == pytest.approx(2, abs=0.02), "only the prior counts"
     np.testing.assert_array_equal(model.predict_proba(5 * X), 1)
 
 
-@pytest.mark.parametrize("corrupt", SIMULATED_SHIFTS)
-def test_corruptions_change_rows_and_keep_their_shape(corrupt):
+@pytest.fixture
+def shifted_rows():
+    """Rows `(row, feature)`, a pool of other rows, and the rows after each simulated shift."""
     rng = np.random.default_rng(0)
-    x, pool = rng.normal(size=(2, 200, 6))
-    found = corrupt(x, pool, rng)
-    assert found.shape == x.shape
-    assert np.isfinite(found).all()
-    assert 0.05 < np.abs(found - x).mean() < 2
+    x, pool = rng.normal(size=(2, 400, 6))
+    found = {corrupt.__name__: corrupt(x, pool, rng) for corrupt in SIMULATED_SHIFTS}
+    assert len(found) == 5
+    return x, pool, found
+
+
+def test_noise_shift_has_a_strength_per_row(shifted_rows):
+    """The strength is uniform on (0, 1.5)."""
+    x, _, found = shifted_rows
+    noise = found["_add_noise"] - x
+    squares = (noise**2).mean(axis=1)
+    assert noise.mean() == pytest.approx(0, abs=0.05)
+    assert squares.mean() == pytest.approx(1.5**2 / 3, rel=0.1)
+    # The mean of a chi distribution with six degrees of freedom, divided by the root of six
+    assert np.sqrt(squares).mean() == pytest.approx(0.75 * 0.9594, rel=0.1)
+
+
+def test_swap_shift_takes_the_features_of_one_other_row(shifted_rows):
+    x, pool, found = shifted_rows
+    changed = found["_swap_features"] != x
+    assert changed.mean() == pytest.approx(0.3, abs=0.04)
+    is_equal = found["_swap_features"][:, None] == pool  # (row, pool row, feature)
+    assert (is_equal | ~changed[:, None]).all(axis=2).any(axis=1).all()
+
+
+def test_blend_shift_moves_rows_up_to_halfway_to_another_row(shifted_rows):
+    x, pool, found = shifted_rows
+    # (row, pool row, feature)
+    parts = (found["_blend_rows"] - x)[:, None] / (pool - x[:, None])
+    nearest = np.ptp(parts, axis=2).argmin(axis=1)
+    parts = parts[np.arange(len(x)), nearest]  # (row, feature)
+    np.testing.assert_allclose(parts, parts[:, :1].repeat(6, axis=1), rtol=1e-6, atol=1e-9)
+    assert ((parts >= 0) & (parts <= 0.5)).all()
+    assert parts.mean() == pytest.approx(0.25, abs=0.03)
+
+
+def test_drop_shift_sets_features_to_their_mean(shifted_rows):
+    x, _, found = shifted_rows
+    dropped = found["_drop_features"] == 0
+    assert dropped.mean() == pytest.approx(0.3, abs=0.04)
+    np.testing.assert_array_equal(found["_drop_features"], np.where(dropped, 0, x))
+
+
+def test_stretch_shift_scales_rows_up_to_three_times(shifted_rows):
+    x, _, found = shifted_rows
+    factors = found["_stretch_rows"] / x
+    np.testing.assert_allclose(factors, factors[:, :1].repeat(6, axis=1))
+    assert ((factors >= 1) & (factors <= 3)).all()
+    assert factors.mean() == pytest.approx(2, abs=0.1)

@@ -4,7 +4,6 @@ import pytest
 import torch
 from skorch.callbacks import Callback, LRScheduler
 
-from sk_deltauq._host import one_thread
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._training.net import (
     StackedNet,
@@ -23,14 +22,10 @@ from tests._training.net_parts import (
     train,
 )
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with one_thread():  # as in a fit: the products are small
-        yield
+pytestmark = pytest.mark.usefixtures("single_thread")
 
 
-def test_a_new_net_has_the_settings():
+def test_new_net_has_the_settings():
     settings = make_settings(learning_rate_init=0.125, max_iter=7, alpha=0.0)
     network, head = make_parts()
     net = make_net(network, head, settings, 9)
@@ -45,7 +40,7 @@ def test_a_new_net_has_the_settings():
     assert net.optimizer_.defaults["weight_decay"] == 0
 
 
-def test_net_params_come_last_and_are_copied():
+def test_net_params_override_the_defaults_and_are_copied():
     note = Note()
     params = {"optimizer": torch.optim.SGD, "optimizer__momentum": 0.5, "callbacks": [note]}
     net = make(alpha=0.0, net_params=params)
@@ -64,23 +59,23 @@ def test_net_params_come_last_and_are_copied():
         *("iterator_train", "train_split", "iterator_train__shuffle", "lr", "optimizer__lr"),
     ],
 )
-def test_names_that_another_parameter_sets_are_refused(name):
+def test_net_params_reject_names_of_other_parameters(name):
     with pytest.raises(ValueError, match=rf"must not hold {name}: '{name}' is set by"):
         make(net_params={"optimizer": torch.optim.SGD, name: 1})
 
 
-def test_all_refused_names_are_in_the_message():
+def test_message_lists_all_rejected_names():
     with pytest.raises(ValueError, match=r"not hold device, module: 'device' is .* 'module' is"):
         make(net_params={"module": 1, "device": 1})
 
 
 @pytest.mark.parametrize("callbacks", [None, [], (), "disable"])
-def test_without_callbacks_any_step_size_may_be_set(callbacks):
+def test_empty_callbacks_allow_inverse_scaling(callbacks):
     net = make(net_params={"callbacks": callbacks}, learning_rate="invscaling")
     assert net.callbacks_ == []
 
 
-def test_a_schedule_needs_a_constant_step_size():
+def test_schedule_of_the_user_needs_a_constant_step_size():
     schedule = LRScheduler("StepLR", step_size=1)
     for callbacks in ([schedule], [LRScheduler], [("name", schedule)], (Callback(), schedule)):
         with pytest.raises(ValueError, match="learning_rate='invscaling'"):
@@ -89,7 +84,7 @@ def test_a_schedule_needs_a_constant_step_size():
     make(net_params={"callbacks": [("name", Callback())]}, learning_rate="invscaling")
 
 
-def test_an_error_of_skorch_names_the_parameters():
+def test_error_of_skorch_names_the_parameters():
     with pytest.raises(ValueError, match=r"refuses net_params=.*nonsense.* alpha=0\.01") as caught:
         make(alpha=0.01, net_params={"optimizer__nonsense": 1})
     assert caught.value.__cause__ is not None
@@ -104,7 +99,7 @@ def new_head():
     return GaussianHead(1, noise="homoscedastic", nll_beta=0.9, n_members=2)
 
 
-def test_settings_may_change_in_continued_training():
+def test_continued_training_takes_new_settings():
     net = make()
     train(net, 2)
     weights = all_weights([net.module_, net.criterion_])
@@ -130,7 +125,7 @@ def test_fit_continues_from_the_weights_with_a_new_optimizer():
     assert_close(all_weights([other.module_, other.criterion_]), weights)
 
 
-def test_an_unchanged_step_size_keeps_the_schedule_of_the_user():
+def test_same_step_size_keeps_the_schedule_of_the_user():
     """A schedule has changed the optimizer; the same `learning_rate_init` does not undo it."""
     net = make()
     for group in net.optimizer_.param_groups:
@@ -139,7 +134,7 @@ def test_an_unchanged_step_size_keeps_the_schedule_of_the_user():
     assert {group["lr"] for group in net.optimizer_.param_groups} == {0.001}
 
 
-def test_the_mode_of_network_and_head_is_set_before_a_step():
+def test_training_mode_is_set_before_each_step():
     net, modes = make(), []
 
     def note_mode(network, head, batch):

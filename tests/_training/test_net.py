@@ -1,3 +1,5 @@
+"""Step sizes of training, through skorch's history."""
+
 import math
 
 import numpy as np
@@ -9,7 +11,7 @@ from sk_deltauq import DeltaUQRegressor
 
 
 class StepSizes(Callback):
-    """Notes the optimizer's step size at the start of each epoch, in the net's history."""
+    """Records the step size of the optimizer at the start of each epoch."""
 
     def on_epoch_begin(self, net, **kwargs):
         net.history.record("lr", net.optimizer_.param_groups[0]["lr"])
@@ -29,17 +31,17 @@ def inverse_roots(epochs, first):
 
 
 @pytest.mark.parametrize("params", [{}, {"alpha": 0.1}, {"n_members": 3}])
-def test_the_step_size_falls_with_the_root_of_the_epoch(params, regression_data):
+def test_inverse_scaling_divides_the_step_size_by_a_root_of_the_epoch(params, regression_data):
     model = regressor(learning_rate_init=0.02, **params).fit(*regression_data)
     np.testing.assert_allclose(step_sizes(model), inverse_roots(range(8), 0.02))
 
 
-def test_otherwise_the_value_stays(regression_data):
+def test_constant_learning_rate_keeps_the_step_size(regression_data):
     model = regressor(learning_rate="constant").fit(*regression_data)
     assert step_sizes(model) == [0.01] * 8
 
 
-def test_partial_fit_counts_on_and_fit_counts_anew(regression_data):
+def test_partial_fit_continues_the_schedule_and_fit_restarts_it(regression_data):
     model = regressor(warm_start=True).fit(*regression_data)
     model.partial_fit(*regression_data).partial_fit(*regression_data)
     np.testing.assert_allclose(step_sizes(model), inverse_roots(range(10), 0.01))
@@ -47,13 +49,13 @@ def test_partial_fit_counts_on_and_fit_counts_anew(regression_data):
     np.testing.assert_allclose(step_sizes(model), inverse_roots(range(4), 0.01))
 
 
-def test_a_new_step_size_counts_on_where_the_old_one_was(regression_data):
+def test_new_step_size_continues_the_schedule(regression_data):
     model = regressor().fit(*regression_data)
     model.set_params(learning_rate_init=0.1).partial_fit(*regression_data)
     assert step_sizes(model)[-1] == pytest.approx(inverse_roots([8], 0.1)[0])
 
 
-def test_an_interrupt_leaves_the_step_size_in_order(regression_data):
+def test_interrupt_restores_the_step_size(regression_data):
     class Interrupt(Callback):
         def on_epoch_end(self, net, **kwargs):
             if len(net.history) == 3:

@@ -1,4 +1,4 @@
-"""Settings, random streams, draws and continued training: what `prepare_fit` makes."""
+"""`prepare_fit`: settings, random streams, draws and continued training."""
 
 from dataclasses import dataclass, replace
 from functools import partial as bind
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from sk_deltauq._host import Stream, numpy_rng, one_thread, torch_generators
+from sk_deltauq._host import Stream, numpy_rng, torch_generators
 from sk_deltauq._methods.ensemble import Ensemble
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._networks.mlp import MLP, NetworkSpec
@@ -29,14 +29,10 @@ from tests._training.fit_parts import (
     weights_of,
 )
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("single_thread")
 
 
-def test_the_settings_are_the_parameters():
+def test_settings_equal_the_parameters():
     settings = prepare(net_params={"optimizer__eps": 0.5}, verbose=1).settings
     for name, value in PARAMS.items():
         if hasattr(settings, name) and name not in ("net_params", "verbose"):
@@ -53,7 +49,7 @@ def test_partial_fit_trains_one_epoch_without_average():
     assert (settings.partial, settings.max_iter, settings.averaging) == (True, 1, 1)
 
 
-def test_an_estimator_without_alpha_has_no_penalty():
+def test_estimator_without_alpha_has_no_penalty():
     params = {name: value for name, value in PARAMS.items() if name != "alpha"}
     make_head, plan = bind(GaussianHead, 1, "homoscedastic", 0.5), FitPlan(resume=False)
     fit = prepare_fit(params, "TheName", Ensemble(), make_head, None, make_data(), plan, None)
@@ -85,7 +81,7 @@ def test_all_random_numbers_come_from_the_streams_of_the_seed():
 
 
 @pytest.mark.parametrize(("noise", "ends"), [("homoscedastic", False), (None, True)])
-def test_only_without_a_noise_model_training_ends_on_all_rows(noise, ends):
+def test_training_ends_on_all_rows_only_without_noise_model(noise, ends):
     assert prepare(noise=noise).settings.ends_on_all_rows is ends
     params = {name: value for name, value in PARAMS.items() if name != "noise"}  # a classifier
     make_head, plan = bind(GaussianHead, 1, "homoscedastic", 0.5), FitPlan(resume=False)
@@ -93,7 +89,7 @@ def test_only_without_a_noise_model_training_ends_on_all_rows(noise, ends):
     assert fit.settings.ends_on_all_rows is False
 
 
-def test_with_few_rows_there_are_more_networks_than_members():
+def test_few_rows_need_more_networks_than_members():
     """Four folds of ten of 40 rows: with all four networks, all rows are held out."""
     fit = prepare(data=make_data(40))
     core, head = fit.start.net.module_.core, fit.start.net.criterion_
@@ -119,7 +115,7 @@ def test_each_network_gets_the_features_of_its_member():
     assert core.embedding.amplitude.ravel().tolist() == [1, 0, 1]
 
 
-def test_batches_have_the_size():
+def test_batch_size_is_limited_to_the_rows():
     assert prepare().start.net.batch_size == 8
     assert prepare().batches.batch_size == 8
     assert prepare(batch_size=100).start.net.batch_size == 80
@@ -150,7 +146,7 @@ class Keep(Method):
         return Ensemble().step(network, head, batch)
 
 
-def test_the_method_draws_with_the_context_of_the_call():
+def test_method_draws_with_the_context_of_the_call():
     data = make_data()
     context = prepare(Keep(), data=data).context
     assert context.data is data
@@ -233,7 +229,7 @@ def test_fixed_parameters_cannot_change(plan, name, value):
 @pytest.mark.parametrize(
     ("name", "value"), [("alpha", 0.5), ("net_params", {"optimizer__eps": 0.1})]
 )
-def test_a_new_optimizer_takes_the_current_values(name, value):
+def test_warm_fit_takes_new_optimizer_parameters_and_partial_fit_rejects_them(name, value):
     first = run(early_stopping=False)["_trained_"]
     changed = {"early_stopping": False, name: value}
     fit = prepare(None, warm, first, **changed)
@@ -243,7 +239,7 @@ def test_a_new_optimizer_takes_the_current_values(name, value):
     prepare(None, partial, fit.start, **changed)
 
 
-def test_all_changes_are_named_and_equal_values_are_no_change():
+def test_error_names_all_changes_and_equal_values_are_allowed():
     first = run(early_stopping=False, net_params={"optimizer__eps": 0.1})["_trained_"]
     with pytest.raises(ValueError, match=r"another activation \(.*\), alpha \(it was .*\)\."):
         prepare(None, partial, first, early_stopping=False, alpha=1, activation="relu",
@@ -252,13 +248,13 @@ def test_all_changes_are_named_and_equal_values_are_no_change():
     prepare(None, partial, first, early_stopping=False, **same)
 
 
-def test_the_same_object_is_no_change_even_if_it_differs_from_itself():
+def test_same_nan_object_is_no_change():
     value = float("nan")
     first = run(Keep(), early_stopping=False, special=value)["_trained_"]
     prepare(Keep(), partial, first, early_stopping=False, special=value)
 
 
-def test_only_partial_fit_must_stay_on_the_device():
+def test_partial_fit_rejects_another_device():
     first = run(early_stopping=False)["_trained_"]
     first.net.device = "cuda"
     with pytest.raises(ValueError, match=r"device='cpu': the net is on 'cuda'"):
@@ -267,13 +263,13 @@ def test_only_partial_fit_must_stay_on_the_device():
     prepare(None, partial, first, early_stopping=False)
 
 
-def test_an_unknown_device_is_an_error_with_its_cause():
+def test_unknown_device_raises_with_its_cause():
     with pytest.raises(ValueError, match=r"device must name a device .* got 'abacus'") as caught:
         prepare(device="abacus")
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-def test_a_device_without_float64_is_refused(monkeypatch):
+def test_device_without_float64_is_rejected(monkeypatch):
     """Held-out scores are summed in float64, which some GPUs do not have."""
 
     def zeros(*shape, device, dtype):
@@ -295,6 +291,6 @@ def test_layer_sizes_are_a_tuple_of_ints(sizes, expected):
 
 
 @pytest.mark.parametrize("sizes", [0, -1, (3, 0), 2.5, (1.0,), "8", [[3]], (True,)])
-def test_other_layer_sizes_are_refused(sizes):
+def test_invalid_layer_sizes_are_rejected(sizes):
     with pytest.raises(ValueError, match="hidden_layer_sizes must be a positive int"):
         read_layer_sizes(sizes)

@@ -40,7 +40,7 @@ def rows():
     return np.column_stack([one_hot, number, flags]).astype(np.float32)
 
 
-def test_the_spread_is_the_variance_of_the_common_effects(rows):
+def test_level_spread_is_the_variance_of_common_effects(rows):
     levels, x = find_levels(rows), torch.from_numpy(rows)
     net = make_net([*EFFECTS, 7.0, *FLAGS])
     spread = measure_level_spread(net, levels, levels.count_rows(x), x)
@@ -64,7 +64,7 @@ def make_found(error, variance, weights=None):
 
 
 @pytest.mark.parametrize("true_factor", [0.0, 0.5, 1.0, 3.0])
-def test_many_rows_determine_the_factor(true_factor):
+def test_factor_is_recovered_from_many_rows(true_factor):
     """The predicted variances are half of the truth, which the other rows show."""
     rng = np.random.default_rng(0)
     added = np.tile([0.0, 2.0, 6.0], 40_000)[np.newaxis]
@@ -76,7 +76,7 @@ def test_many_rows_determine_the_factor(true_factor):
     )
 
 
-def test_few_rows_hardly_change_the_prior():
+def test_factor_of_few_rows_stays_near_one():
     added = np.r_[np.zeros(50), 1000.0][np.newaxis]
     errors = np.ones_like(added)
     errors[0, -1] = 0  # as if the level had no variance at all
@@ -93,7 +93,7 @@ def test_few_rows_hardly_change_the_prior():
     assert estimate_factor(found, np.full((1, 1), 3.0)) == pytest.approx([expected])
 
 
-def test_levels_are_rare_among_the_training_rows_of_a_network(rows):
+def test_rare_levels_add_variance_for_the_network_that_holds_them_out(rows):
     """The first network holds out all rows of the levels with 3 and 2 rows, the second none."""
     x, levels = torch.from_numpy(rows), find_levels(rows)
     is_rare = rows[:, 4:6].any(axis=1)

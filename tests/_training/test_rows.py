@@ -38,7 +38,7 @@ def epoch(rows, batch_size, batches=with_partners):
 
 
 @pytest.mark.parametrize("batch_size", [1, 4, 5, 23, 1000])
-def test_an_epoch_has_each_row_once_with_its_target_and_weight(batch_size):
+def test_epoch_has_each_row_once_with_its_target_and_weight(batch_size):
     weights = np.linspace(0.5, 1.5, 23)
     batches = epoch(training_rows(weights=weights), batch_size)
     for member in range(2):
@@ -54,7 +54,7 @@ def test_an_epoch_has_each_row_once_with_its_target_and_weight(batch_size):
 
 
 @pytest.mark.parametrize("batch_size", [1, 5, 1000])
-def test_an_epoch_without_partners_has_each_row_once(batch_size):
+def test_epoch_without_partners_has_each_row_once(batch_size):
     batches = epoch(training_rows(), batch_size, Batches)
     for member in range(2):
         x, y, _ = (
@@ -90,7 +90,7 @@ def test_epochs_differ_and_are_reproducible():
         np.testing.assert_array_equal(a, b)
 
 
-def test_batches_of_a_member_do_not_depend_on_the_stack():
+def test_batches_of_a_member_do_not_depend_on_other_members():
     rows = training_rows()
     own = replace(rows, train=rows.train[1:], generators=rows.generators[1:])
     alone, together = epoch(own, 5), epoch(training_rows(), 5)
@@ -115,7 +115,7 @@ def test_rows_and_partners_are_training_rows_of_the_member():
 
 
 @pytest.mark.parametrize("batches", [Batches, with_partners])
-def test_many_gathers_are_one_gather(monkeypatch, batches):
+def test_number_of_gathers_does_not_change_the_batches(monkeypatch, batches):
     whole = epoch(training_rows(), 3, batches)
     monkeypatch.setattr("sk_deltauq._training.rows._GATHER_ELEMENTS", 40)
     for a, b in zip(whole, epoch(training_rows(), 3, batches), strict=True):
@@ -123,7 +123,7 @@ def test_many_gathers_are_one_gather(monkeypatch, batches):
             np.testing.assert_array_equal(part_a, part_b)
 
 
-def test_the_width_of_an_extra_input_counts_in_a_gather(monkeypatch):
+def test_width_of_an_extra_input_limits_a_gather(monkeypatch):
     """Batches of two rows, two members, five floats per sample: 40 floats are two batches."""
     monkeypatch.setattr("sk_deltauq._training.rows._GATHER_ELEMENTS", 40)
     blocks = []

@@ -9,7 +9,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from skorch.callbacks import Callback
 
-from sk_deltauq._host import Stream, numpy_rng, one_thread, torch_generators
+from sk_deltauq._host import Stream, numpy_rng, torch_generators
 from sk_deltauq._methods.ensemble import Ensemble
 from sk_deltauq._training import fit as module
 from sk_deltauq._training.fit import run_fit
@@ -28,14 +28,10 @@ from tests._training.fit_parts import (
     weights_of,
 )
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("single_thread")
 
 
-def test_a_fit_returns_its_attributes():
+def test_run_fit_returns_the_fitted_attributes():
     found = run()
     trained = found["_trained_"]
     net = trained.net
@@ -51,7 +47,7 @@ def test_a_fit_returns_its_attributes():
     assert run(early_stopping=False)["asked_"][1] is None
 
 
-def test_training_has_the_schedule_the_average_and_the_epochs(monkeypatch):
+def test_run_fit_passes_schedule_average_and_epochs_to_training(monkeypatch):
     calls = []
     train = module.StackedNet.train
 
@@ -74,14 +70,14 @@ def test_training_has_the_schedule_the_average_and_the_epochs(monkeypatch):
 
 
 @pytest.mark.parametrize(("stop", "what"), [(True, "held-out score"), (False, "training loss")])
-def test_a_fit_that_was_cut_short_warns(stop, what):
+def test_fit_that_reaches_max_iter_warns(stop, what):
     message = rf"TheName reached max_iter=5 before its {what} stopped improving"
     with pytest.warns(ConvergenceWarning, match=message):
         run_fit(prepare(early_stopping=stop), calibrate)
 
 
 @pytest.mark.parametrize("changes", [{"tol": 1e9, "max_iter": 50}, {"plan": partial}])
-def test_a_fit_that_stopped_and_partial_fit_do_not_warn(changes):
+def test_stopped_fit_and_partial_fit_do_not_warn(changes):
     fit = prepare(early_stopping=False, **changes)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -89,7 +85,7 @@ def test_a_fit_that_stopped_and_partial_fit_do_not_warn(changes):
     assert found["n_iter_"] < 50
 
 
-def test_the_progress_bar_is_shown_on_request(capsys):
+def test_verbose_shows_a_progress_bar(capsys):
     run()
     assert "TheName" not in capsys.readouterr().err
     run(verbose=True)
@@ -98,7 +94,7 @@ def test_the_progress_bar_is_shown_on_request(capsys):
     assert "5/5" in text
 
 
-def test_a_warm_fit_that_gets_worse_keeps_its_initial_weights():
+def test_warm_fit_without_progress_keeps_its_initial_weights():
     first = run()
     worse = run(None, warm, first["_trained_"], learning_rate_init=30.0, max_iter=2, averaging=1)
     assert (worse["validation_scores_"] < first["best_validation_score_"]).all()
@@ -143,7 +139,7 @@ class Noisy(Method):
         return Ensemble().step(network, head, ((x + noise * signs,), target))
 
 
-def test_the_variant_with_the_best_scores_stays():
+def test_run_fit_keeps_the_variant_with_the_best_scores():
     data = make_data(120)
     fit = prepare(Noisy(), data=data, n_members=2, max_iter=20)
     assert fit.start.net.module_.core.n_members == 6
@@ -173,14 +169,14 @@ def test_the_variant_with_the_best_scores_stays():
     np.testing.assert_allclose(hold_out.score(net), kept_best, rtol=1e-5)
 
 
-def test_two_variants_are_enough_to_choose():
+def test_run_fit_chooses_between_two_variants():
     data = make_data(120)
     found = run(Noisy(levels=(3.0, 0.0)), data=data, n_members=2, max_iter=20)
     assert found["level_"] == 0.0
     assert found["n_components_"] == 2
 
 
-def test_the_best_variant_is_best_on_average_over_members():
+def test_best_variant_has_the_best_mean_score_of_members():
     class Keeper:
         def keep_members(self, members):
             self.kept = list(range(6))[members]
@@ -201,7 +197,7 @@ class Draws(Callback):
 
 
 @pytest.mark.parametrize("n_calls", [0, 2])
-def test_code_of_the_user_draws_from_its_own_stream(n_calls):
+def test_user_code_draws_from_its_own_stream(n_calls):
     params = {"early_stopping": False, "net_params": {"callbacks": [Draws()]}}
     trained, plan = None, FitPlan(resume=False)
     for _ in range(n_calls):
@@ -215,7 +211,7 @@ def test_code_of_the_user_draws_from_its_own_stream(n_calls):
     assert net.history[:, "draw"] == expected
 
 
-def test_a_module_of_the_user_has_the_same_stream():
+def test_user_module_draws_from_its_own_stream():
     def factory(n_in, n_out):
         return torch.nn.Sequential(torch.nn.Linear(n_in, n_out), torch.nn.Dropout(0.5))
 
@@ -226,12 +222,12 @@ def test_a_module_of_the_user_has_the_same_stream():
     assert runs[0]["loss_curve_"] == runs[1]["loss_curve_"]
 
 
-def test_without_code_of_the_user_the_global_generators_are_not_locked(monkeypatch):
+def test_global_generators_are_unused_without_user_code(monkeypatch):
     monkeypatch.setattr(module, "seed_torch", None)
     run(module=None)
 
 
-def test_the_predictor_holds_the_trained_parts():
+def test_predictor_has_the_trained_parts():
     trained = run()["_trained_"]
     x_scaler, y_scaler = Scaler(), Scaler()
     predictor = trained.predictor(x_scaler=x_scaler, y_scaler=y_scaler, std_factor=np.array([2.0]))

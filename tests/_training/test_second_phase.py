@@ -1,4 +1,4 @@
-"""Training after early stopping: the means and their spread change, and nothing else does."""
+"""Refinement after early stopping: it changes only the means and their spread."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def pair(request, data):
     return [request.param(refine_mean=refine, **SMALL).fit(*data) for refine in (False, True)]
 
 
-def test_only_the_means_change(pair, data):
+def test_refinement_changes_only_the_means(pair, data):
     X, _ = data
     plain, refined = pair
     assert not plain.mean_refined_
@@ -51,19 +51,19 @@ def test_only_the_means_change(pair, data):
         assert getattr(refined, name) == getattr(plain, name), name
 
 
-def test_the_means_are_more_accurate(pair, data):
+def test_refined_means_are_more_accurate(pair, data):
     X, y = make_friedman1(2000, noise=0, random_state=1)
     plain, refined = (np.mean((model.predict(X) - y) ** 2) for model in pair)
     assert refined < plain
 
 
-def test_conformal_intervals_need_networks_that_did_not_train_on_the_held_out_rows(pair, data):
+def test_refinement_does_not_change_conformal_intervals(pair, data):
     X, _ = data
     plain, refined = (model.predict_interval(X[:30], method="conformal") for model in pair)
     np.testing.assert_array_equal(refined, plain)
 
 
-def test_new_conformal_rows_serve_the_refined_means(data):
+def test_conformalize_centres_intervals_at_the_refined_means(data):
     X, y = data
     model = DeltaUQRegressor(refine_mean=True, **SMALL).fit(X[:250], y[:250])
     model.conformalize(X[250:], y[250:])
@@ -71,7 +71,7 @@ def test_new_conformal_rows_serve_the_refined_means(data):
     np.testing.assert_allclose(bounds.mean(axis=1), model.predict(X[:30]), rtol=1e-6)
 
 
-def test_training_continues_from_the_stopped_networks(data):
+def test_partial_fit_continues_from_the_stopped_networks(data):
     X, y = data
     models = [
         DeltaUQRegressor(refine_mean=refine, warm_start=True, **SMALL).fit(X, y)
@@ -83,7 +83,7 @@ def test_training_continues_from_the_stopped_networks(data):
     assert_same_predictions(*(predict_all(model, X[:50]) for model in models))
 
 
-def test_no_refinement_if_the_means_of_held_out_rows_got_worse():
+def test_no_refinement_if_held_out_errors_rise():
     """On this set the squared error of held-out rows rises by half after the best epoch."""
     X, y = load_diabetes(return_X_y=True)
     model = DeltaUQRegressor(n_members=3, max_iter=60, refine_mean=True, random_state=0)
@@ -91,8 +91,8 @@ def test_no_refinement_if_the_means_of_held_out_rows_got_worse():
 
 
 @pytest.mark.parametrize("seed", [3, 10])
-def test_the_errors_of_the_selected_dropout_rate_decide(seed, monkeypatch):
-    """With `dropout="auto"`, other rates train too. On these data they would decide otherwise."""
+def test_errors_of_the_selected_dropout_rate_decide_on_refinement(seed, monkeypatch):
+    """With `dropout="auto"`, the errors of all rates together would decide differently."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(200, 6))
     y = X[:, 0] + np.sin(2 * X[:, 1]) * (1 + seed % 3)
@@ -115,7 +115,7 @@ def test_the_errors_of_the_selected_dropout_rate_decide(seed, monkeypatch):
 
 
 @pytest.mark.parametrize("changes", [{"noise": None}, {"early_stopping": False}])
-def test_cases_without_refinement(changes, data):
+def test_no_refinement_without_noise_model_or_early_stopping(changes, data):
     model = DeltaUQRegressor(refine_mean=True, **{**SMALL, **changes}).fit(*data)
     assert not model.mean_refined_
 
@@ -123,12 +123,12 @@ def test_cases_without_refinement(changes, data):
 @pytest.mark.filterwarnings(
     f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}"
 )
-def test_no_refinement_after_the_time_is_over(data):
+def test_no_refinement_after_max_time(data):
     model = DeltaUQRegressor(refine_mean=True, max_time=1e-3, **SMALL).fit(*data)
     assert not model.mean_refined_
 
 
-def test_constant_noise_keeps_its_level(data):
+def test_refinement_keeps_homoscedastic_noise(data):
     X, _ = data
     plain, refined = (
         DeltaUQRegressor(refine_mean=refine, noise="homoscedastic", **SMALL).fit(*data)

@@ -1,4 +1,4 @@
-"""What a pickle of a fitted estimator holds: plain values and arrays of this package."""
+"""Pickles of fitted estimators: they hold plain values and arrays of this package."""
 
 import copy
 import pickle
@@ -26,7 +26,7 @@ def packages(model):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_pickle_names_this_package_and_numpy_only(name):
+def test_pickle_refers_only_to_this_package_and_numpy(name):
     model = estimator(name, early_stopping=True)
     model.fit(X, target(model))
     found = packages(model)
@@ -44,7 +44,7 @@ class Counter(Callback):
         net.history.record("object", self)
 
 
-def test_callbacks_are_made_again_from_the_parameters():
+def test_unpickled_net_gets_new_callbacks_from_the_parameters():
     callback = Counter()
     model = regressor(net_params={"callbacks": [("counter", callback)]}).fit(X, Y)
     assert dict(model.net_.callbacks_)["counter"].count == 3
@@ -55,12 +55,12 @@ def test_callbacks_are_made_again_from_the_parameters():
     assert again.partial_fit(X, Y).net_.history[:, "count"] == [1, 2, 3, 1]
 
 
-def test_training_that_continues_keeps_the_callbacks():
+def test_partial_fit_keeps_the_callbacks():
     model = regressor(net_params={"callbacks": [("counter", Counter())]}).fit(X, Y)
     assert model.partial_fit(X, Y).net_.history[:, "count"] == [1, 2, 3, 4]
 
 
-def test_the_optimizer_of_a_stored_net_is_made_when_it_is_needed():
+def test_unpickled_net_makes_its_optimizer_on_first_use():
     model = regressor().fit(X, Y)
     net = pickle.loads(pickle.dumps(model)).net_
     assert "optimizer_" not in vars(net)
@@ -74,7 +74,7 @@ def test_the_optimizer_of_a_stored_net_is_made_when_it_is_needed():
         net.nothing  # noqa: B018
 
 
-def test_the_state_of_an_optimizer_that_was_never_made_is_kept():
+def test_second_pickle_keeps_the_state_of_an_unused_optimizer():
     model = regressor().fit(X, Y)
     twice = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
     for one in (model, twice):
@@ -82,7 +82,7 @@ def test_the_state_of_an_optimizer_that_was_never_made_is_kept():
     assert_same_predictions(predict_all(twice, X), predict_all(model, X))
 
 
-def test_a_stored_net_can_train_on_by_itself():
+def test_unpickled_net_accepts_a_new_step_size():
     model = regressor().fit(X, Y)
     net = copy.deepcopy(pickle.loads(pickle.dumps(model)).net_)  # before its optimizer is made
     net.set_params(lr=0.125)
@@ -112,11 +112,11 @@ def test_draws_of_a_method_are_contiguous(name):
     assert all(value.is_contiguous() for value in model.net_.module_.state_dict().values())
 
 
-def test_the_global_state_does_not_change(global_state_is_kept):
+def test_copy_does_not_change_global_state(global_state_is_kept):
     copy.deepcopy(regressor().fit(X, Y))
 
 
-def test_host_settings_do_not_matter():
+def test_unpickling_ignores_torch_settings_of_the_caller():
     model = regressor().fit(X, Y)
     text = pickle.dumps(model)
     torch.set_default_dtype(torch.float64)
@@ -130,7 +130,7 @@ def test_host_settings_do_not_matter():
     assert_same_predictions(predict_all(again.partial_fit(X, Y), X), predict_all(model, X))
 
 
-def test_without_a_gpu_the_net_is_on_the_cpu(monkeypatch):
+def test_net_of_a_missing_gpu_is_rebuilt_on_the_cpu(monkeypatch):
     trained = regressor().fit(X, Y)._trained_
     state = {**trained.__getstate__()}
     vars(trained.settings)["device"] = "cuda"
@@ -140,7 +140,7 @@ def test_without_a_gpu_the_net_is_on_the_cpu(monkeypatch):
     assert net.device == "cpu"
 
 
-def test_the_stored_inflation_is_enough_for_predictions():
+def test_unpickled_inflation_equals_the_original():
     inflation = regressor().fit(X, Y)._trained_.kept["_inflation_"]
     again = pickle.loads(pickle.dumps(inflation))
     assert isinstance(again, DistanceInflation)
@@ -150,10 +150,15 @@ def test_the_stored_inflation_is_enough_for_predictions():
     assert not hasattr(again, "_probes")
 
 
-def test_a_read_only_pickle_is_no_problem(tmp_path):
-    """As joblib maps it into memory."""
-    state = regressor().fit(X, Y)._trained_.__getstate__()
+def test_read_only_arrays_are_copied():
+    """joblib maps arrays into memory like this."""
+    model = regressor().fit(X, Y)
+    trained, state = model._trained_, model._trained_.__getstate__()
     for array in state["net"]["network_values"].values():
         array.flags.writeable = False
-    trained = regressor().fit(X, Y)._trained_
-    rebuild_net(state["net"], trained.method, trained.spec, trained.settings)
+    net = rebuild_net(state["net"], trained.method, trained.spec, trained.settings)
+    expected = {name: value.clone() for name, value in model.net_.module_.state_dict().items()}
+    for name, value in net.module_.state_dict().items():
+        assert torch.equal(value, expected[name]), name
+        value.zero_()  # training can write to the copy
+    assert any(array.any() for array in state["net"]["network_values"].values())

@@ -1,4 +1,4 @@
-"""The training loop of one net, against a plain PyTorch loop and step by step."""
+"""The training loop of one net, against a plain PyTorch loop."""
 
 import copy
 import math
@@ -10,7 +10,6 @@ import pytest
 import torch
 from skorch.callbacks import Callback, EarlyStopping
 
-from sk_deltauq._host import one_thread
 from sk_deltauq._networks.heads import GaussianHead
 from sk_deltauq._networks.mlp import PlainNetwork
 from sk_deltauq._training.net import (
@@ -31,15 +30,11 @@ from tests._training.net_parts import (
     train,
 )
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with one_thread():  # as in a fit: the products are small
-        yield
+pytestmark = pytest.mark.usefixtures("single_thread")
 
 
 def plain_loop(n_epochs, *, alpha=0.0, decay=False):
-    """A loop of a few lines: the parameters and the mean loss per member after each epoch."""
+    """Return the parameters and the mean loss per member after each epoch."""
     network, head = make_parts()
     named = [*network.named_parameters(), *head.named_parameters()]
     free = [p for n, p in named if n.endswith(("bias", "noise", "frequencies"))]
@@ -67,7 +62,7 @@ def plain_loop(n_epochs, *, alpha=0.0, decay=False):
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize("decay", [False, True])
 @pytest.mark.parametrize("callbacks", [[], [Callback()]])
-def test_training_is_the_plain_loop(alpha, decay, callbacks):
+def test_training_equals_the_plain_loop(alpha, decay, callbacks):
     net = make(alpha=alpha, net_params={"callbacks": callbacks})
     assert train(net, 6, decay=decay) is False
     weights, losses = plain_loop(6, alpha=alpha, decay=decay)
@@ -77,12 +72,12 @@ def test_training_is_the_plain_loop(alpha, decay, callbacks):
     assert net.history[:, "train_loss_best"] == lowest
 
 
-def test_a_weight_penalty_changes_the_weights():
+def test_weight_penalty_changes_the_plain_loop():
     plain, penalised = (plain_loop(6, alpha=alpha)[0][-1] for alpha in (0.0, 3.0))
     assert not all(torch.allclose(a, b, rtol=1e-3) for a, b in zip(plain, penalised, strict=True))
 
 
-def test_the_net_ends_with_the_average_of_the_last_weights():
+def test_training_ends_with_the_average_of_the_last_weights():
     net = make()
     train(net, 5, averaged_epochs=2)
     weights, _ = plain_loop(5)
@@ -93,13 +88,13 @@ def test_the_net_ends_with_the_average_of_the_last_weights():
     assert_close(all_weights([net.module_, net.criterion_]), mean)
 
 
-def test_an_average_over_one_epoch_is_the_last_weights():
+def test_average_over_one_epoch_equals_the_last_weights():
     net = make()
     train(net, 3, averaged_epochs=1)
     assert_close(all_weights([net.module_, net.criterion_]), plain_loop(3)[0][-1])
 
 
-def test_counters_and_shared_weights_are_averaged_correctly():
+def test_average_keeps_counters_and_counts_shared_weights_once():
     """A user's module may hold integers, and one tensor under two names."""
     head = torch.nn.Linear(1, 1)
     network = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
@@ -122,7 +117,7 @@ def test_counters_and_shared_weights_are_averaged_correctly():
     assert (network[0].weight == np.float32(values[-1])).all()
 
 
-def test_the_monitor_sees_the_average_and_ends_training():
+def test_monitor_gets_the_average_and_ends_training():
     net, seen = make(), []
 
     def monitor(of):
@@ -139,13 +134,13 @@ def test_the_monitor_sees_the_average_and_ends_training():
     assert_close(all_weights([net.module_, net.criterion_]), seen[-1])
 
 
-def test_a_monitor_that_does_not_stop_is_asked_after_every_epoch():
+def test_monitor_is_called_after_each_epoch():
     net, calls = make(), []
     assert train(net, 4, monitor=lambda net: bool(calls.append(len(net.history)))) is False
     assert calls == [1, 2, 3, 4]
 
 
-def test_the_progress_bar_moves_by_one_per_epoch():
+def test_progress_bar_advances_by_one_per_epoch():
     class Bar:
         n, losses = 0, []
 
@@ -162,8 +157,8 @@ def test_the_progress_bar_moves_by_one_per_epoch():
 
 
 @pytest.mark.parametrize("decay", [False, True])
-def test_training_can_continue(decay):
-    """Two calls are one call: the optimizer, the step size and the last weights continue."""
+def test_continued_training_equals_one_call(decay):
+    """The optimizer, the step size and the last weights continue."""
     net, whole = make(alpha=3.0), plain_loop(6, alpha=3.0, decay=decay)
     train(net, 4, decay=decay)
     assert {group["lr"] for group in net.optimizer_.param_groups} == {0.05}
@@ -173,7 +168,7 @@ def test_training_can_continue(decay):
     np.testing.assert_allclose(net.history[:, "train_loss"], whole[1], rtol=1e-5)
 
 
-def test_a_stored_net_holds_no_data():
+def test_pickled_net_has_no_data():
     net = make()
     train(net, 2, averaged_epochs=2, decay=True, monitor=lambda net: False)
     assert not net.module_.training
@@ -208,7 +203,7 @@ def test_callbacks_get_every_event():
 
 
 @pytest.mark.parametrize("average", [1, 5])
-def test_after_an_error_the_optimizer_can_continue(average):
+def test_error_in_training_restores_the_optimizer(average):
     net = make(alpha=3.0)
 
     def fail(net):
@@ -221,7 +216,7 @@ def test_after_an_error_the_optimizer_can_continue(average):
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf])
-def test_a_loss_that_is_not_finite_is_an_error(loss):
+def test_loss_that_is_not_finite_raises(loss):
     net = make(learning_rate_init=0.125)
 
     def bad_step(network, head, batch):
@@ -284,14 +279,14 @@ def test_kept_members_continue_as_if_trained_separately(kept, optimizer):
         assert_close(member_weights(net, place), member_weights(twin, member))
 
 
-def test_members_of_a_net_that_never_trained_can_be_kept():
+def test_members_of_an_untrained_net_can_be_kept():
     net = make(3)
     expected = member_weights(net, 2)
     net.keep_members(slice(2, 3))
     assert_close(member_weights(net, 0), expected)
 
 
-def test_the_best_value_is_the_lowest_so_far():
+def test_record_best_marks_the_lowest_value_so_far():
     net, found = make(), []
     for value in [2.0, 3.0, 2.0, 1.0]:
         net.history.new_epoch()
@@ -302,5 +297,5 @@ def test_the_best_value_is_the_lowest_so_far():
 
 
 @pytest.mark.parametrize("epoch", [0, 1, 50, 150])
-def test_the_step_size_falls_with_the_root(epoch):
+def test_scale_step_size_is_an_inverse_root(epoch):
     assert scale_step_size(epoch) == pytest.approx(math.sqrt(50 / (50 + epoch)))

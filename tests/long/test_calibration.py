@@ -1,4 +1,4 @@
-"""Do the intervals hold what they say? Simulated data, where the truth is known."""
+"""Calibration on simulated data with known truth."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def noisy_sine(rng, n):
 
 
 @pytest.mark.parametrize("noise", ["heteroscedastic", "homoscedastic"])
-def test_intervals_of_five_members_cover_what_they_claim(noise):
+def test_intervals_of_five_members_have_their_coverage(noise):
     covered = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -28,7 +28,7 @@ def test_intervals_of_five_members_cover_what_they_claim(noise):
 
 
 @pytest.mark.parametrize(("n", "tolerance"), [(300, 0.15), (1000, 0.05)])
-def test_the_factors_match_the_errors_of_the_mean_of_all_members(n, tolerance):
+def test_std_factors_match_the_errors_of_the_ensemble_mean(n, tolerance):
     """On new rows, the squared errors of the mean equal the predicted variances.
 
     The squared errors of one member are larger. With few rows, held-out rows look better than new
@@ -47,7 +47,7 @@ def test_the_factors_match_the_errors_of_the_mean_of_all_members(n, tolerance):
         squared_z = (y_new - means.mean(axis=1)) ** 2 / variance
         of_one.append(np.mean(squared_z))
     assert np.mean(of_all) == pytest.approx(1, abs=tolerance)
-    assert np.mean(of_one) - np.mean(of_all) > 0.05, "members that agree show nothing"
+    assert np.mean(of_one) - np.mean(of_all) > 0.05, "the members must differ for this test"
 
 
 def test_quantiles_are_calibrated_on_many_rows():
@@ -58,7 +58,7 @@ def test_quantiles_are_calibrated_on_many_rows():
     assert quantile_calibration_error(y_new, model.predict_dist(X_new)) < 0.02
 
 
-def test_epistemic_uncertainty_is_larger_where_there_are_no_data():
+def test_epistemic_uncertainty_is_larger_in_a_gap_of_the_data():
     ratios = []
     for seed in range(10):
         rng = np.random.default_rng(seed)

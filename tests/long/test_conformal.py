@@ -46,7 +46,7 @@ def expect(n_held_out, n_repetitions):
     ],
     ids=["one fold", "five folds", "shared folds"],
 )
-def test_coverage_of_the_rows_held_out_by_fit(make, n, n_folds, n_repetitions):
+def test_rows_held_out_by_fit_give_the_nominal_coverage(make, n, n_folds, n_repetitions):
     """The held-out rows choose the epoch, which may cost up to 0.02."""
     found = []
     for seed in range(n_repetitions):
@@ -65,7 +65,7 @@ def fitted():
 
 
 @pytest.mark.parametrize("n", [9, 20, 200])
-def test_conformalize_has_the_coverage_of_the_theory(fitted, n):
+def test_conformalize_has_the_coverage_of_split_conformal(fitted, n):
     """The guarantee holds for any fit, so one is enough."""
     rng, found = np.random.default_rng(4200), []
     for _ in range(100):
@@ -75,7 +75,7 @@ def test_conformalize_has_the_coverage_of_the_theory(fitted, n):
     assert abs(np.mean(found) - mean) < 3 * error
 
 
-def test_weights_stand_for_another_population(fitted):
+def test_weights_give_the_coverage_of_another_population(fitted):
     """Without the weights, too few of the noisy rows are held out."""
     rng, found, without = np.random.default_rng(4300), [], []
     for _ in range(100):

@@ -17,7 +17,7 @@ def draw(seed, n, *, skewed):
 
 @pytest.mark.parametrize("choice", ["log", "auto"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_intervals_of_a_log_normal_target(seed, choice):
+def test_intervals_of_a_log_normal_target_have_width_and_coverage(seed, choice):
     x, y, _ = draw(seed, 500, skewed=True)
     model = DeltaUQRegressor(target_transform=choice, random_state=seed).fit(x, y)
     x_new, y_new, f = draw(seed + 1000, 2000, skewed=True)

@@ -18,7 +18,7 @@ from sk_deltauq.metrics import (
 )
 
 
-def test_containers_and_precisions(rng):
+def test_metrics_accept_all_containers_and_precisions(rng):
     y, mean, std = rng.normal(size=(3, 20)).astype(np.float32)
     std = np.exp(std)
     expected = gaussian_nll(*(a.astype(float) for a in (y, mean, std)))
@@ -30,7 +30,7 @@ def test_containers_and_precisions(rng):
         assert type(nll(convert(y), NormalMixture([mean], [std]))) is float
 
 
-def test_weight_zero_drops_a_row(rng):
+def test_rows_of_weight_zero_do_not_count(rng):
     y, mean, std = rng.normal(size=10), rng.normal(size=10), rng.uniform(1, 2, size=10)
     dist, keep = NormalMixture([mean], [std]), np.arange(10) > 3
     for metric in (nll, crps, quantile_calibration_error):
@@ -94,7 +94,7 @@ PROBA = np.full((3, 3), 1 / 3)
         (lambda: gaussian_nll([10**400], [0], [1]), "y_true must be real numbers: int too large"),
     ],
 )
-def test_refuses(call, message):
+def test_metrics_reject_invalid_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -103,7 +103,7 @@ def test_refuses(call, message):
     ("metric", "method"),
     [(nll, "log_pdf"), (crps, "crps"), (quantile_calibration_error, "cdf")],
 )
-def test_arguments_in_the_wrong_order(metric, method):
+def test_metrics_reject_arguments_in_the_wrong_order(metric, method):
     message = f"dist must be a distribution with the method {method}, .*, got ndarray"
     with pytest.raises(TypeError, match=message):
         metric(THREE, ROWS)

@@ -13,7 +13,7 @@ from sk_deltauq.metrics import (
 )
 
 
-def test_nll_and_brier_against_sklearn(rng):
+def test_nll_and_brier_score_equal_scikit_learn(rng):
     y = rng.integers(3, size=50)
     dist = CategoricalMixture(rng.normal(size=(4, 50, 3)))
     weight = rng.uniform(size=50)
@@ -48,7 +48,7 @@ def test_labels_name_the_columns():
     assert nll([1], CategoricalMixture([[[0.3]]]), labels=[1]) == 0  # a single class
 
 
-def test_calibration_error_against_a_loop(rng):
+def test_calibration_error_equals_a_loop_over_bins(rng):
     y, weight = rng.integers(3, size=200), rng.uniform(size=200)
     proba = CategoricalMixture(2 * rng.normal(size=(1, 200, 3))).proba
     proba[:5] = np.eye(3)[[0, 1, 2, 0, 1]]  # certain rows belong to the last bin
@@ -69,19 +69,19 @@ def test_calibration_error_of_true_probabilities_is_small():
     assert expected_calibration_error(y, dist.proba) < 0.015
 
 
-def test_ood_auroc_is_a_probability(rng):
+def test_ood_auroc_is_the_share_of_ordered_pairs(rng):
     inside, outside = rng.normal(size=40), rng.normal(1, size=30)
     expected = (outside[:, None] > inside).mean()
     assert ood_auroc(inside, outside) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("n_bins", [0, 2.5, "auto"])
-def test_the_number_of_bins_is_a_positive_integer(n_bins):
+def test_calibration_error_rejects_invalid_n_bins(n_bins):
     with pytest.raises(ValueError, match="n_bins must be an integer of at least 1"):
         expected_calibration_error([0, 1], [[0.8, 0.2], [0.3, 0.7]], n_bins=n_bins)
 
 
-def test_labels_may_be_a_column():
+def test_labels_can_be_a_column():
     proba = np.array([[0.2, 0.8], [0.7, 0.3]])
     column = brier_score([["b"], ["a"]], proba, labels=[["a"], ["b"]])
     assert column == brier_score(["b", "a"], proba, labels=["a", "b"])

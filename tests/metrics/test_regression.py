@@ -16,7 +16,7 @@ from sk_deltauq.metrics import (
 
 
 @pytest.mark.parametrize("shape", [(50,), (50, 2)])
-def test_nll_against_scipy(rng, shape):
+def test_nll_equals_scipy(rng, shape):
     y, mean, std = rng.normal(size=shape), rng.normal(size=shape), rng.uniform(0.5, 2, size=shape)
     weight = rng.uniform(size=50)
     scores = -stats.norm(mean, std).logpdf(y).reshape(50, -1).mean(axis=1)
@@ -27,7 +27,7 @@ def test_nll_against_scipy(rng, shape):
     assert nll(y, dist, sample_weight=weight) == pytest.approx(expected)
 
 
-def test_gaussian_crps_against_closed_form(rng):
+def test_gaussian_crps_equals_closed_form(rng):
     y, mean, std = rng.normal(size=50), rng.normal(size=50), rng.uniform(0.5, 2, size=50)
     z, normal = (y - mean) / std, stats.norm
     scores = std * (z * (2 * normal.cdf(z) - 1) + 2 * normal.pdf(z) - 1 / np.sqrt(np.pi))
@@ -36,13 +36,13 @@ def test_gaussian_crps_against_closed_form(rng):
     assert gaussian_crps(y, mean, np.zeros(50)) == pytest.approx(np.abs(y - mean).mean())
 
 
-def test_interval_score_is_its_definition():
+def test_interval_score_equals_its_definition():
     y, lower, upper = [0.0, 3.0, -2.0], [-1.0, 0.0, 0.0], [1.0, 2.0, 1.0]
     expected = (2 + (2 + 2 / 0.2 * 1) + (1 + 2 / 0.2 * 2)) / 3
     assert interval_score(y, lower, upper, coverage=0.8) == pytest.approx(expected)
 
 
-def test_interval_score_prefers_the_true_quantiles(rng):
+def test_interval_score_is_lowest_for_the_true_quantiles(rng):
     y = rng.normal(size=20_000)
 
     def score(width):
@@ -51,7 +51,7 @@ def test_interval_score_prefers_the_true_quantiles(rng):
     assert score(1.645) < min(score(1.4), score(1.9))
 
 
-def test_coverage_and_width():
+def test_coverage_and_mean_width_by_hand():
     y, lower, upper = [[0.0, 3.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]], [[1.0, 2.0], [1.0, 4.0]]
     assert coverage(y, lower, upper) == 0.75
     assert coverage(y, lower, upper, sample_weight=[1, 0]) == 0.5
@@ -65,7 +65,7 @@ def test_calibration_error_of_the_true_distribution_is_small(rng):
     assert quantile_calibration_error(y, dist) < 0.006
 
 
-def test_calibration_error_of_half_the_width(rng):
+def test_calibration_error_of_half_the_true_std(rng):
     y = rng.normal(size=(40_000, 2))
     levels = np.linspace(0.1, 0.9, 9)
     observed = stats.norm.cdf(stats.norm.ppf(levels) / 2)
@@ -76,7 +76,7 @@ def test_calibration_error_of_half_the_width(rng):
 
 @pytest.mark.parametrize("std", [0.0, 0.3])
 def test_calibration_error_counts_values_up_to_the_quantile(rng, std):
-    # Multiples of 1 / n_components, and values equal to point masses, are the delicate ones.
+    # Rounding matters at multiples of 1 / n_components and at values equal to point masses.
     means, levels = rng.normal(size=(20, 200)), np.arange(1, 20) / 20
     dist = NormalMixture(means, np.full_like(means, std))
     y = np.where(rng.uniform(size=200) < 0.5, means[3], rng.normal(size=200))
@@ -87,12 +87,12 @@ def test_calibration_error_counts_values_up_to_the_quantile(rng, std):
 
 
 @pytest.mark.parametrize("value", [0, 1.5, "a", None, [0.9]])
-def test_the_coverage_of_an_interval_score_is_one_number(value):
+def test_interval_score_rejects_invalid_coverage(value):
     with pytest.raises(ValueError, match="coverage must be one number strictly between 0 and 1"):
         interval_score([1.0], [0.0], [2.0], value)
 
 
-def test_one_sided_intervals_are_covered_by_their_finite_end():
+def test_one_sided_intervals_can_have_an_infinite_end():
     y, upper = np.array([0.0, 1.0, 2.0, 3.0]), np.full(4, 1.5)
     lower = np.full(4, -np.inf)
     assert coverage(y, lower, upper) == 0.5

@@ -12,7 +12,7 @@ def tell(optimizer, X=CROWDED, f=bowl):
     return optimizer
 
 
-def test_the_bounds_scale_the_parameters():
+def test_bounds_scale_the_parameters():
     scaler = tell(make()).estimator_.x_scaler_
     evenly = np.linspace(*np.transpose(BOUNDS), 10_001)
     x = scaler.transform(evenly)
@@ -20,7 +20,7 @@ def test_the_bounds_scale_the_parameters():
     np.testing.assert_allclose(x.std(axis=0), 1, rtol=1e-3)
 
 
-def test_units_of_the_parameters_do_not_change_the_proposals():
+def test_units_of_parameters_do_not_change_the_proposals():
     [x] = tell(make()).ask()
     scale, shift = np.array([2.0**10, 2.0**-10]), np.array([3.0, -5.0])
     other = make(np.array(BOUNDS) * scale[:, None] + shift[:, None])
@@ -29,7 +29,7 @@ def test_units_of_the_parameters_do_not_change_the_proposals():
     np.testing.assert_allclose((found - shift) / scale, x, rtol=1e-3, atol=1e-4)
 
 
-def test_a_parameter_without_variation_so_far_is_searched():
+def test_search_covers_a_parameter_that_was_constant_so_far():
     X = CROWDED.copy()
     X[:, 0] = 0.25
     [x] = tell(make(), X).ask()
@@ -38,7 +38,7 @@ def test_a_parameter_without_variation_so_far_is_searched():
     assert gradient[0] != 0
 
 
-def test_a_transformed_target_gives_the_proposals_of_transformed_values():
+def test_target_transform_gives_the_proposals_of_transformed_values():
     [x] = tell(make(), f=lambda X: np.log(bowl(X))).ask()
     logarithmic = make(surrogate=quick().set_params(target_transform="log"))
     [found] = tell(logarithmic).ask()
@@ -48,7 +48,7 @@ def test_a_transformed_target_gives_the_proposals_of_transformed_values():
     np.testing.assert_allclose(means, bowl(CROWDED), rtol=0.02)
 
 
-def test_the_recommended_surrogate_predicts_in_the_units_of_the_values():
+def test_recommended_surrogate_predicts_in_units_of_the_values():
     optimizer = tell(make(surrogate=None), f=lambda X: 1000 * bowl(X) ** 3)
     assert optimizer.estimator_.target_transform == "yeo-johnson"
     found = optimizer.estimator_.predict(CROWDED)

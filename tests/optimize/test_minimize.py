@@ -1,4 +1,4 @@
-"""The loop as one call: results, callbacks, resuming."""
+"""`minimize`: results, callbacks, failures, and continued optimisations."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests.optimize._helpers import BOUNDS, bowl, quick
 SETTINGS = {"surrogate": quick(), "n_initial": 4, "random_state": 0}
 
 
-def test_it_is_the_loop_of_ask_and_tell():
+def test_minimize_equals_the_loop_of_ask_and_tell():
     result = minimize(bowl, BOUNDS, 7, **SETTINGS)
     optimizer = Optimizer(BOUNDS, **SETTINGS)
     for _ in range(7):
@@ -21,10 +21,10 @@ def test_it_is_the_loop_of_ask_and_tell():
     assert result.success
     assert result.fun == result.func_vals.min() == bowl(result.x)
     assert "7 evaluations" in result.message
-    assert result.optimizer.ask().shape == (1, 2)
+    np.testing.assert_array_equal(result.optimizer.ask(), optimizer.ask())
 
 
-def test_the_callback_sees_each_evaluation_and_may_stop():
+def test_callback_gets_each_evaluation_and_can_stop():
     seen = []
 
     def stop(result):
@@ -38,7 +38,7 @@ def test_the_callback_sees_each_evaluation_and_may_stop():
 
 
 @pytest.mark.parametrize("kind", ["numpy", "exception"])
-def test_ways_to_stop(kind):
+def test_callback_stops_by_numpy_bool_and_by_exception(kind):
     def stop(result):
         if kind == "exception" and result.nfev == 2:
             raise StopIteration
@@ -49,7 +49,7 @@ def test_ways_to_stop(kind):
     assert "callback" in result.message
 
 
-def test_a_small_space_ends_with_its_best_point():
+def test_small_space_of_integers_is_evaluated_completely():
     result = minimize(lambda x: float((x[0] - 2) ** 2), [(0, 3)], 10, integers=[0], **SETTINGS)
     assert result.nfev == 4
     assert result.x.tolist() == [2]
@@ -59,7 +59,7 @@ def test_a_small_space_ends_with_its_best_point():
 @pytest.mark.parametrize(
     "value", [np.inf, -np.inf, 1e200, 10**200, 10**400, np.array([np.inf]), np.float32(np.inf)]
 )
-def test_a_value_that_cannot_be_fitted_is_a_failure(value):
+def test_value_that_cannot_be_fitted_counts_as_failure(value):
     calls = []
 
     def f(x):
@@ -72,14 +72,14 @@ def test_a_value_that_cannot_be_fitted_is_a_failure(value):
     assert np.isfinite(result.fun)
 
 
-def test_a_function_without_a_value_is_called_once():
+def test_function_without_a_value_raises_after_one_call():
     calls = []
     with pytest.raises(ValueError, match=r"got None\. Does your function return its value"):
         minimize(lambda x: calls.append(x), BOUNDS, 6, **SETTINGS)
     assert len(calls) == 1
 
 
-def test_fewer_calls_than_are_stored(tmp_path):
+def test_stored_evaluations_count_as_calls(tmp_path):
     path = tmp_path / "state.json"
     minimize(bowl, BOUNDS, 4, path=path, **SETTINGS)
     result = minimize(bowl, BOUNDS, 2, path=path, **SETTINGS)
@@ -87,7 +87,7 @@ def test_fewer_calls_than_are_stored(tmp_path):
     assert result.message == "4 evaluations were made."
 
 
-def test_an_error_of_the_function_loses_nothing(tmp_path):
+def test_minimize_continues_after_an_error_of_the_function(tmp_path):
     path, whole = tmp_path / "state.json", minimize(bowl, BOUNDS, 7, **SETTINGS)
     calls = []
 
@@ -107,7 +107,7 @@ def test_an_error_of_the_function_loses_nothing(tmp_path):
     assert len(calls) == 8
 
 
-def test_without_any_success():
+def test_result_without_any_success():
     result = minimize(lambda x: np.nan, BOUNDS, 3, **SETTINGS)
     assert not result.success
     assert result.x is None
@@ -115,14 +115,14 @@ def test_without_any_success():
     assert "All of them failed" in result.message
 
 
-def test_the_progress_bar_goes_to_stderr(capsys):
+def test_progress_bar_goes_to_stderr(capsys):
     minimize(bowl, BOUNDS, 2, verbose=True, **SETTINGS)
     captured = capsys.readouterr()
     assert "best=" in captured.err
     assert not captured.out
 
 
-def test_the_function_cannot_change_the_points():
+def test_function_cannot_change_the_points():
     def zero(x):
         x[:] = 0
         return 1.0
@@ -135,10 +135,12 @@ def test_the_function_cannot_change_the_points():
     [
         ({"f": 3}, TypeError, "f must be callable"),
         ({"callback": 3}, TypeError, "callback must be callable"),
-        ({"n_calls": 0}, ValueError, "n_calls"),
+        ({"n_calls": 0}, ValueError, "n_calls must be an integer from 1 on, got 0"),
+        ({"n_calls": True}, ValueError, "n_calls must be an integer from 1 on, got True"),
+        ({"n_calls": 2.0}, ValueError, "n_calls must be an integer from 1 on, got 2.0"),
         ({"maximize": True}, ValueError, "minimise -f"),
     ],
 )
-def test_bad_input(change, error, message):
+def test_minimize_rejects_invalid_input(change, error, message):
     with pytest.raises(error, match=message):
         minimize(**{"f": bowl, "bounds": BOUNDS, **SETTINGS, **change})

@@ -1,4 +1,4 @@
-"""The recommended estimators: when their errors are as large as they say."""
+"""The recommended estimators: ratios of their errors to their standard deviations, and noise."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from sk_deltauq.optimize import surrogate
 
 
-def test_the_epistemic_std_covers_the_errors():
+def test_calibrated_surrogate_has_the_largest_std_per_error():
     """One network with random anchors and no hold-out has errors of 10 to 20 times its std."""
     rng = np.random.default_rng(100)
     X, new = rng.uniform(size=(30, 2)), rng.uniform(size=(500, 2))
@@ -25,7 +25,7 @@ def test_the_epistemic_std_covers_the_errors():
 
 
 @pytest.mark.parametrize("noisy", [False, True])
-def test_noise(noisy):
+def test_surrogate_predicts_noise_on_request(noisy):
     X = np.linspace(0, 1, 20)[:, None]
     model = surrogate(noisy=noisy).fit(X, np.sin(5 * X[:, 0]) + np.tile([0.3, -0.3], 10))
     assert (model.predict_uncertainty(X).aleatoric > 0).all() == noisy

@@ -20,5 +20,5 @@ def line():
 
 @pytest.fixture(scope="session")
 def ridge(line):
-    """A foreign regressor with `predict(X, return_std=True)`."""
+    """A regressor of scikit-learn with `predict(X, return_std=True)`."""
     return BayesianRidge().fit(*line)

@@ -9,7 +9,7 @@ from tests._helpers import classifier, regressor
 from tests.plotting._helpers import TwoOutputs
 
 
-def test_regressor_bare_in_a_pipeline_and_in_a_search(line):
+def test_parts_of_a_regressor_in_a_pipeline_and_in_a_search(line):
     X, y = line
     pipeline = make_pipeline(StandardScaler(), regressor())
     search = GridSearchCV(pipeline, {}, cv=2)
@@ -28,7 +28,12 @@ def test_classifier_uses_entropies(classification_data):
     model = classifier().fit(X, y)
     display = UncertaintyPartsDisplay.from_estimator(model, X)
     parts = model.predict_uncertainty(X)
-    np.testing.assert_allclose(display.epistemic + display.aleatoric, parts.total, atol=1e-9)
+    proba = model.predict_proba(X)
+    total = -(proba * np.log(proba)).sum(axis=1)
+    np.testing.assert_allclose(display.epistemic + display.aleatoric, total, rtol=1e-5, atol=1e-9)
+    np.testing.assert_array_equal(display.epistemic, parts.epistemic)
+    np.testing.assert_array_equal(display.aleatoric, parts.aleatoric)
+    assert not np.allclose(display.epistemic, display.aleatoric)
     assert display.ax_.get_ylabel() == "epistemic entropy in nats"
 
 
@@ -51,6 +56,10 @@ def test_one_of_several_outputs(line):
 def test_zero_uncertainty_can_be_drawn():
     display = UncertaintyPartsDisplay.from_predictions([0.0], [0.0])
     display.figure_.canvas.draw()
+    for low, high in (display.ax_.get_xlim(), display.ax_.get_ylim()):
+        assert low <= 0 < high
+    [points] = display.points_
+    np.testing.assert_array_equal(points.get_xydata(), [[0, 0]])
 
 
 @pytest.mark.parametrize(
@@ -65,11 +74,11 @@ def test_zero_uncertainty_can_be_drawn():
         ),
     ],
 )
-def test_bad_input(params, message):
+def test_display_rejects_invalid_parts(params, message):
     with pytest.raises(ValueError, match=message):
         UncertaintyPartsDisplay.from_predictions(**params)
 
 
-def test_estimator_without_parts(line, ridge):
+def test_display_rejects_estimator_without_parts(line, ridge):
     with pytest.raises(TypeError, match="needs an estimator with predict_uncertainty"):
         UncertaintyPartsDisplay.from_estimator(ridge, line[0])

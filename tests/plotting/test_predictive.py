@@ -17,7 +17,7 @@ from tests._helpers import regressor
 from tests.plotting._helpers import FirstFeature, TwoOutputs
 
 
-def test_others_are_at_their_median(line):
+def test_other_features_are_fixed_at_their_median(line):
     X, y = line  # 80 rows, so the lower median is the 40th
     model = regressor().fit(X, y)
     display = PredictiveIntervalDisplay.from_estimator(
@@ -34,7 +34,7 @@ def test_others_are_at_their_median(line):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_average_of_the_mean_is_partial_dependence(line, ridge, weighted):
+def test_averaged_mean_equals_partial_dependence(line, ridge, weighted):
     X, _ = line
     weights = np.arange(80.0) if weighted else None
     display = PredictiveIntervalDisplay.from_estimator(
@@ -70,7 +70,7 @@ def test_subsample_is_random_and_repeatable(line, ridge):
     assert not np.array_equal(first, other)
 
 
-def test_a_subsample_has_rows_of_positive_weight(line, ridge):
+def test_subsample_has_rows_of_positive_weight(line, ridge):
     """Random rows can all have weight zero."""
     X, _ = line
     weights = np.zeros(len(X))
@@ -95,7 +95,7 @@ def make_encoder():
 
 @pytest.mark.parametrize("kind", ["median", "average"])
 @pytest.mark.parametrize("to_frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_in_a_pipeline_keep_their_types(frame, to_frame, kind):
+def test_pipelines_get_frames_of_the_same_type(frame, to_frame, kind):
     table, y = frame
     pipeline = make_pipeline(make_encoder(), BayesianRidge()).fit(table, y)
     X = to_frame(table.to_dict("list"))
@@ -136,7 +136,7 @@ def test_pandas_categories_stay_categories(frame):
     assert set(seen) == {table.dtypes["colour"]}
 
 
-def test_predictions_are_sorted_and_sides_kept(line):
+def test_predictions_are_sorted_by_feature_with_their_bounds(line):
     display = PredictiveIntervalDisplay.from_predictions(
         [3, 1, 2],
         [30, 10, 20],
@@ -183,11 +183,11 @@ def test_one_of_several_outputs(line):
         ({"y": [1.0, 2.0]}, r"y must have one value for each of the \d+ rows of X, got 2"),
     ],
 )
-def test_bad_parameters(line, ridge, params, message):
+def test_from_estimator_rejects_invalid_parameters(line, ridge, params, message):
     with pytest.raises(ValueError, match=message):
         PredictiveIntervalDisplay.from_estimator(ridge, line[0], **{"feature": 0, **params})
 
 
-def test_bad_shapes():
+def test_from_predictions_rejects_other_shapes():
     with pytest.raises(ValueError, match="y_true must have one value for each"):
         PredictiveIntervalDisplay.from_predictions([1, 2], [1, 2], [0, 1], [2, 3], y_true=[1])

@@ -46,7 +46,7 @@ def test_equal_weights_count_all_rows_and_unequal_weights_fewer():
 
 
 @pytest.mark.parametrize("n_samples", [7, 200])
-def test_region_has_its_probability_by_enumeration(n_samples):
+def test_chance_limits_have_their_probability(n_samples):
     levels = np.array([0.05, 0.3, 0.5, 0.95])
     lower, upper = find_chance_limits(levels, n_samples, 0.9)
     counts = np.arange(n_samples + 1)
@@ -60,13 +60,13 @@ def test_region_has_its_probability_by_enumeration(n_samples):
         assert mass[fractions >= high - 1e-12].sum() > 0.05 - 1e-12
 
 
-def test_limits_where_nothing_is_random():
+def test_limits_at_levels_zero_and_one():
     lower, upper = find_chance_limits(np.array([0.0, 1.0]), 5, 0.95)
     np.testing.assert_array_equal(lower, [0, 1])
     np.testing.assert_array_equal(upper, [0, 1])
 
 
-def test_foreign_regressor_is_normal(line, ridge):
+def test_other_regressors_are_taken_as_normal(line, ridge):
     X, y = line
     mean, std = ridge.predict(X, return_std=True)
     display = QuantileCalibrationDisplay.from_estimator(ridge, X, y)
@@ -75,7 +75,7 @@ def test_foreign_regressor_is_normal(line, ridge):
     assert display.name == "BayesianRidge"
 
 
-def test_keyword_of_predict_is_used_through_pipeline_and_search(line):
+def test_quantiles_come_from_predict_inside_pipelines_and_searches(line):
     X, y = line
     alone = QuantileCalibrationDisplay.from_estimator(FirstFeature().fit(X), X, y)
     expected = [(y <= X[:, 0] + level).mean() for level in LEVELS]
@@ -87,7 +87,7 @@ def test_keyword_of_predict_is_used_through_pipeline_and_search(line):
         np.testing.assert_array_equal(found.observed, expected)
 
 
-def test_our_regressor_uses_its_own_quantiles(line):
+def test_regressor_of_the_package_uses_predict_quantiles(line):
     X, y = line
     model = regressor().fit(X, y)
     display = QuantileCalibrationDisplay.from_estimator(model, X, y, levels=[0.1, 0.5, 0.9])
@@ -106,7 +106,7 @@ def test_one_of_several_outputs(rng):
         QuantileCalibrationDisplay.from_estimator(model, X, Y)
 
 
-def test_models_share_axes_and_one_diagonal(line, ridge):
+def test_several_models_share_axes_and_one_diagonal(line, ridge):
     X, y = line
     first = QuantileCalibrationDisplay.from_estimator(ridge, X, y, name="first")
     second = QuantileCalibrationDisplay.from_estimator(
@@ -129,18 +129,18 @@ def test_models_share_axes_and_one_diagonal(line, ridge):
         ([0.1, 0.5, 0.9], r"y_quantiles must have shape \(3, 3\)"),
     ],
 )
-def test_bad_levels(levels, message):
+def test_display_rejects_invalid_levels(levels, message):
     with pytest.raises(ValueError, match=message):
         QuantileCalibrationDisplay.from_predictions([1, 2, 3], np.ones((3, 2)), levels)
 
 
-def test_no_rows_are_refused():
+def test_display_rejects_empty_targets():
     with pytest.raises(ValueError, match="y_true has no rows"):
         QuantileCalibrationDisplay.from_predictions([], np.ones((0, 1)), [0.5])
 
 
 @pytest.mark.parametrize("chance", [2, -1, 0, "most"])
-def test_chance_is_a_probability(chance):
+def test_displays_reject_invalid_chance(chance):
     message = "chance must be one number strictly between 0 and 1"
     draw = QuantileCalibrationDisplay([0.5], [0.5], n_samples=9).plot
     draw(chance=None)

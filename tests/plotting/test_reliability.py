@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import binom
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -21,7 +22,7 @@ def probabilities(rng):
 
 
 @pytest.mark.parametrize("n_bins", [5, 10])
-def test_same_curve_as_scikit_learn(probabilities, n_bins):
+def test_curve_equals_scikit_learn(probabilities, n_bins):
     y, p = probabilities
     display = ReliabilityDisplay.from_predictions(y, p, pos_label="yes", n_bins=n_bins)
     frequency, confidence = calibration_curve(y, p[:, 1], pos_label="yes", n_bins=n_bins)
@@ -56,18 +57,19 @@ def test_distance_from_the_diagonal_is_the_calibration_error(rng, weighted):
     assert found == pytest.approx(expected)
 
 
-def test_bars_are_wide_for_few_rows(probabilities):
-    y, p = probabilities
-    few = ReliabilityDisplay.from_predictions(y[:50], p[:50], n_bins=4)
-    many = ReliabilityDisplay.from_predictions(y, p, n_bins=4)
-    lengths = [
-        [np.ptp(segment[:, 1]) for segment in display.chance_.get_segments()]
-        for display in (few, many)
-    ]
-    assert np.mean(lengths[0]) > np.mean(lengths[1])
+@pytest.mark.parametrize("n", [50, 300])
+def test_bars_are_binomial_quantiles_at_the_diagonal(probabilities, n):
+    y, p = (part[:n] for part in probabilities)
+    display = ReliabilityDisplay.from_predictions(y, p, n_bins=4, chance=0.9)
+    segments = display.chance_.get_segments()
+    assert len(segments) == len(display.counts) == 2  # confidences of two classes exceed 0.5
+    for segment, mean, count in zip(segments, display.confidence, display.counts, strict=True):
+        np.testing.assert_allclose(segment[:, 0], mean)
+        expected = binom.ppf([0.05, 0.95], int(count), mean) / count
+        np.testing.assert_allclose(segment[:, 1], expected, atol=1.01 / count)
 
 
-def test_estimators_with_text_labels(classification_data):
+def test_from_estimator_accepts_text_labels(classification_data):
     X, y = classification_data
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     search = GridSearchCV(pipeline, {}, cv=2)
@@ -94,12 +96,12 @@ def test_class_without_rows_is_known_to_the_estimator():
         ({"labels": ["no"]}, "labels must name the 2 columns"),
     ],
 )
-def test_bad_parameters(probabilities, params, message):
+def test_display_rejects_invalid_parameters(probabilities, params, message):
     with pytest.raises(ValueError, match=message):
         ReliabilityDisplay.from_predictions(*probabilities, **params)
 
 
-def test_regressor_is_refused(line, ridge):
+def test_display_rejects_a_regressor(line, ridge):
     with pytest.raises(
         TypeError, match="ReliabilityDisplay needs a classifier with predict_proba"
     ):

@@ -8,7 +8,7 @@ from tests._helpers import classifier, regressor
 from tests.plotting._helpers import TwoOutputs
 
 
-def test_curve_by_hand():
+def test_risk_and_coverage_by_hand():
     display = RiskCoverageDisplay.from_predictions(
         y_true=[1.0, -4.0, 2.0], y_pred=[0.0, 0.0, 0.0], uncertainty=[0.3, 0.2, 0.9]
     )
@@ -55,7 +55,7 @@ def test_each_point_is_the_error_rate_of_the_rows_below_a_threshold(classificati
             assert risk == pytest.approx(wrong[kept].mean())
 
 
-def test_uncertainty_by_name(classification_data, line):
+def test_uncertainty_is_chosen_by_name(classification_data, line):
     X, y = line
     model = regressor().fit(X, y)
     parts = model.predict_uncertainty(X)
@@ -70,6 +70,11 @@ def test_uncertainty_by_name(classification_data, line):
         classifier().fit(X, y), X, y, uncertainty="mutual_information"
     )
     assert display.loss == "zero_one"
+    score = classifier().fit(X, y).predict_uncertainty(X).mutual_information
+    wrong = classifier().fit(X, y).predict(X) != y
+    thresholds = np.unique(score)
+    np.testing.assert_allclose(display.coverage, [(score <= t).mean() for t in thresholds])
+    np.testing.assert_allclose(display.risk, [wrong[score <= t].mean() for t in thresholds])
 
 
 def test_one_of_several_outputs(rng):
@@ -94,6 +99,6 @@ def test_references_are_optional():
         (([1.0], [1.0], [np.inf]), {}, "uncertainty must not contain NaN or infinity"),
     ],
 )
-def test_bad_input(arguments, params, message):
+def test_display_rejects_invalid_predictions(arguments, params, message):
     with pytest.raises(ValueError, match=message):
         RiskCoverageDisplay.from_predictions(*arguments, **params)

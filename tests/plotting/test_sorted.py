@@ -9,7 +9,7 @@ from tests._helpers import regressor
 from tests.plotting._helpers import FirstFeature, TwoOutputs
 
 
-def test_rows_are_sorted_by_width_and_misses_marked():
+def test_rows_are_sorted_by_width_and_misses_are_marked():
     display = SortedIntervalsDisplay.from_predictions(
         [5.0, 1.0, 20.0], lower=[0.0, 0.0, 10.0], upper=[4.0, 2.0, 30.0], coverage=0.5
     )
@@ -36,7 +36,7 @@ def test_weights_change_coverage_and_positions(rng):
     assert display.position[-1] == pytest.approx(1 - weights[order][-1] / weights.sum() / 2)
 
 
-def test_our_regressor(line):
+def test_intervals_of_a_regressor_of_the_package(line):
     X, y = line
     model = regressor().fit(X, y)
     interval = model.predict_interval(X, 0.8)
@@ -49,7 +49,7 @@ def test_our_regressor(line):
     np.testing.assert_allclose(display.residual, (y - model.predict(X))[order])
 
 
-def test_foreign_regressors(line, ridge):
+def test_intervals_of_other_regressors(line, ridge):
     X, y = line
     mean, std = ridge.predict(X, return_std=True)
     lower, upper = norm.interval(0.9, mean, std)
@@ -74,19 +74,19 @@ def test_one_of_several_outputs(rng):
         (([0.0, np.nan], [1.0, 1.0]), "lower must not contain NaN or infinity"),
     ],
 )
-def test_bad_bounds(bounds, message):
+def test_display_rejects_invalid_bounds(bounds, message):
     with pytest.raises(ValueError, match=message):
         SortedIntervalsDisplay.from_predictions([0.0, 0.0], *bounds)
 
 
 @pytest.mark.parametrize("y_pred", [[0.0], [0.0, 1.0, 2.0]])
-def test_predictions_of_other_rows_are_refused(y_pred):
+def test_display_rejects_predictions_of_another_length(y_pred):
     with pytest.raises(ValueError, match="y_pred must have the shape of y_true"):
         SortedIntervalsDisplay.from_predictions([1.0, 2.0], [0, 0], [3, 3], y_pred=y_pred)
 
 
 @pytest.mark.parametrize("value", [0, 1, 1.5, "a", [0.9]])
-def test_bad_coverage(line, ridge, value):
+def test_display_rejects_invalid_coverage(line, ridge, value):
     with pytest.raises(ValueError, match="coverage must be one number strictly between"):
         SortedIntervalsDisplay.from_predictions([1.0], [0.0], [3.0], coverage=value)
     with pytest.raises(ValueError, match="coverage must be one number strictly between 0 and 1"):

@@ -31,7 +31,7 @@ def test_whole_weights_equal_copies(rng):
     np.testing.assert_allclose(weighted.bin_std, copies.bin_std)
 
 
-def test_region_holds_the_nominal_part_of_simulated_curves(rng):
+def test_chance_region_covers_its_share_of_simulated_curves(rng):
     std = np.sort(rng.uniform(1, 3, size=60))
     display = StdErrorDisplay.from_predictions(
         std, np.zeros(60), std, n_bins=3, chance=0.8, ax=Figure().subplots()
@@ -46,7 +46,7 @@ def test_region_holds_the_nominal_part_of_simulated_curves(rng):
         assert inside.mean() == pytest.approx(0.8, abs=0.03)
 
 
-def test_estimators(line, ridge):
+def test_from_estimator_accepts_all_regressors_with_std(line, ridge):
     X, y = line
     gp = GaussianProcessRegressor(alpha=0.1, optimizer=None).fit(X, y)
     for model in (regressor().fit(X, y), ridge, gp):
@@ -64,7 +64,7 @@ def test_constant_standard_deviation_is_one_bin(line):
     np.testing.assert_allclose(display.bin_rmse, [1])
 
 
-def test_bad_input(line):
+def test_display_rejects_invalid_predictions_and_estimators(line):
     with pytest.raises(ValueError, match="y_std must not be negative"):
         StdErrorDisplay.from_predictions([0.0], [0.0], [-1.0])
     with pytest.raises(ValueError, match="y_std must have the shape of y_true"):

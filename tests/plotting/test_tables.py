@@ -22,7 +22,7 @@ every_frame = pytest.mark.parametrize("X", FRAMES.values(), ids=FRAMES)
 
 
 @every_frame
-def test_columns(X):
+def test_get_column_reads_all_frames(X):
     table = Table(X)
     np.testing.assert_array_equal(table.get_column(0), [1, 2, np.nan, 4])
     assert table.get_column(1).tolist() == ["x", "y", "y", None]
@@ -41,7 +41,7 @@ def test_median_and_mode_are_observed_values(X):
 
 
 @every_frame
-def test_replaced_columns_leave_the_table_unchanged(X):
+def test_replace_leaves_the_table_unchanged(X):
     table = Table(X)
     changed = table.take(np.array([0, 0])).replace(0, np.array([7.5, 8.5]))
     assert changed.get_column(0).tolist() == [7.5, 8.5]
@@ -60,12 +60,12 @@ def test_grid_of_categories_leaves_missing_values_out(X):
     np.testing.assert_allclose(values, [1, 2, 3, 4])
 
 
-def test_whole_numbers_become_floats_where_the_grid_needs_them():
+def test_integers_become_floats_if_the_grid_needs_floats():
     changed = Table(np.arange(4).reshape(2, 2)).replace(1, np.array([0.5, 1.5]))
     np.testing.assert_array_equal(changed.rows, [[0, 0.5], [2, 1.5]])
 
 
-def test_features_by_name_and_position():
+def test_find_column_accepts_names_and_positions():
     table = Table(FRAMES["pandas"])
     assert table.find_column("b") == table.find_column(1) == table.find_column(-2) == (1, "b")
     for feature in ("d", 3, True, 1.0):
@@ -73,7 +73,7 @@ def test_features_by_name_and_position():
             table.find_column(feature)
 
 
-def test_too_many_categories():
+def test_grid_rejects_too_many_categories():
     table = Table(pd.DataFrame({"id": [f"row {i}" for i in range(60)]}))
     with pytest.raises(ValueError, match="60 categories; a picture can show 1 to 50"):
         make_grid(table, 0, 100)
@@ -82,6 +82,6 @@ def test_too_many_categories():
 
 
 @pytest.mark.parametrize("X", [np.ones(3), np.ones((0, 2))])
-def test_table_has_rows_and_columns(X):
+def test_table_needs_rows_and_columns(X):
     with pytest.raises(ValueError, match="X must be a table with at least one row"):
         Table(X)
