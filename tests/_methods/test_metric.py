@@ -70,7 +70,9 @@ def test_the_search_space_has_the_mean_of_all_metrics(n_scales, n_directions):
 def test_the_unit_is_the_typical_difference_between_neighbours():
     x = torch.tensor([[0.0, 0.0], [1.0, 0.0], [10.0, 0.0], [12.0, 0.0]])
     rows = PoolRows(x, torch.zeros(4, 1), torch.ones(4), None)
-    expected = ((1 + 1 + 4 + 4) / 4) ** 0.5
+    # Four rows have two neighbours each.
+    gaps = np.array([1, 10, 1, 9, 2, 9, 2, 11])
+    expected = float(np.sqrt(np.mean(gaps**2)))
     found = _measure_unit(rows, torch.arange(4))
     torch.testing.assert_close(found, torch.tensor([expected + 0.03, 0.03]))
 
