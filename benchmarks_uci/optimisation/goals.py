@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from statistics import fmean
 
 import pandas as pd
@@ -27,12 +26,12 @@ LEAST_SHARE = 0.85
 CALIBRATED = "surrogate(calibrated=True)"
 
 
-def judge_all(results: Path = RESULTS) -> Iterator[Verdict]:
+def judge_all() -> Iterator[Verdict]:
     """Judge the committed searches, costs and standard deviations."""
-    yield from judge_searches(read_committed([*PAPER], results))
-    yield from judge_large(read_committed([*LARGE], results))
-    yield from judge_cost(cost.read(results / "cost" / "hartmann-6.csv"))
-    yield from judge_spread(read_scores(results / "spread" / "spread.csv"))
+    yield from judge_searches(read_committed([*PAPER]))
+    yield from judge_large(read_committed([*LARGE]))
+    yield from judge_cost(cost.read(RESULTS / "cost" / "hartmann-6.csv"))
+    yield from judge_spread(read_scores(spread.COMMITTED))
 
 
 def judge_searches(run: pd.DataFrame) -> Iterator[Verdict]:

@@ -51,9 +51,9 @@ def write_large() -> str:
     return "\n\n".join([caption, table.render("markdown"), write_bullets(lines)])
 
 
-def read_committed(data: list[str], results: Path = RESULTS) -> pd.DataFrame:
+def read_committed(data: list[str]) -> pd.DataFrame:
     """Read the committed searches of some functions; no rows if there are none."""
-    path = results / "search-default.csv"
+    path = RESULTS / "search-default.csv"
     records = [r for r in read(path, STUDY) if r["data"] in data] if path.exists() else []
     frame = make_frame(records, STUDY)
     return next((run for _, run in split_runs(frame)), frame)

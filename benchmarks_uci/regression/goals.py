@@ -47,9 +47,10 @@ def tabulate_figures(folder: Path = RESULTS) -> Table:
     A cell is bold if the goal is reached, and has a dash unless the method has all splits.
     """
     headers, columns, bold = ["set"], [[*SETS]], set()
+    runs = {protocol: read_run(protocol, folder) for protocol in {goal[0] for goal in FIGURES}}
     for j, (protocol, score, method, needed, goals) in enumerate(FIGURES, start=1):
         metric = STUDY.metrics[score]
-        means = _read_means(read_run(protocol, folder), score, method)
+        means = _read_means(runs[protocol], score, method)
         headers.append(
             f"{method}: {metric.title}, {protocol}, {'asked' if needed else 'hoped for'}"
         )

@@ -30,7 +30,7 @@ def surrogate(
 
     See Also
     --------
-    Optimizer : Uses it by default.
+    Optimizer : Uses it by default, with `target_transform="yeo-johnson"`.
 
     Notes
     -----
